@@ -1,0 +1,1 @@
+"""ACP spoken as the agent. Standard library only; knows nothing of awf."""

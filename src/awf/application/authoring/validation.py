@@ -1,0 +1,163 @@
+"""The one validator: `validate`, `run`, `plan` and the editor all ask it. It starts nothing and needs no network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from awf.domain.checks import check_draft
+from awf.domain.errors import InvalidWorkflowError
+from awf.domain.problem import NodePath, Problem, suggest
+from awf.domain.program import LoadedFile, LoadedProgram, Program
+from awf.domain.workflow import AgentState, CallState, CommandState, Workflow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from awf.domain.ports.agent_provider import AgentProvider
+    from awf.domain.ports.expressions import Expressions
+
+__all__ = ["MAX_CALL_DEPTH", "SchemaChecker", "Validator"]
+
+MAX_CALL_DEPTH = 10
+
+
+class SchemaChecker(Protocol):
+    def problem_with(self, schema: Mapping[str, object]) -> str:
+        """What is wrong with a JSON Schema, or an empty string."""
+        ...
+
+
+class Validator:
+    def __init__(
+        self,
+        expressions: Expressions,
+        providers: Mapping[str, AgentProvider],
+        schemas: SchemaChecker,
+        find_file: Callable[[str, str], str | None],
+        workflow_names: Callable[[], Sequence[str]],
+    ) -> None:
+        self._expressions = expressions
+        self._providers = providers
+        self._schemas = schemas
+        self._find_file = find_file
+        self._workflow_names = workflow_names
+
+    def problems(self, loaded: LoadedProgram) -> list[Problem]:
+        """Everything wrong, in all files, in the order of the lines."""
+        found: list[Problem] = []
+        for file, one in loaded.files.items():
+            findings = [(f.problem, f.offset) for f in check_draft(one.draft, self._expressions)]
+            findings += [(problem, 0) for problem in self._beyond_the_file(file, one, loaded)]
+            found += [*one.problems, *one.located(findings)]
+        found.sort(key=_position)
+        return found
+
+    def program(self, loaded: LoadedProgram) -> Program:
+        """The program, if nothing is wrong with it. Raises `InvalidWorkflowError`."""
+        problems = self.problems(loaded)
+        errors = [problem for problem in problems if problem.severity == "error"]
+        if errors:
+            raise InvalidWorkflowError(problems)
+        return self.trusted(loaded)
+
+    @staticmethod
+    def trusted(loaded: LoadedProgram) -> Program:
+        """The program of texts that were valid when a run started."""
+        workflows: dict[str, Workflow] = {}
+        for file, one in loaded.files.items():
+            if one.draft.workflow is None:
+                raise InvalidWorkflowError(one.problems)
+            workflows[file] = one.draft.workflow
+        return Program(definition=loaded.definition, workflows=workflows)
+
+    def _beyond_the_file(self, file: str, one: LoadedFile, loaded: LoadedProgram) -> Iterator[Problem]:
+        for name, state in one.draft.states.items():
+            path: NodePath = ("states", name)
+            if isinstance(state, CallState):
+                yield from self._call(state, path, file, loaded)
+            elif isinstance(state, AgentState):
+                yield from self._agent(state, path, file)
+            elif isinstance(state, CommandState) and state.script_file:
+                yield from self._file(state.script_file, (*path, "script_file"), file)
+
+    def _file(self, written: str, path: NodePath, workflow_file: str) -> Iterator[Problem]:
+        if "{" not in written and self._find_file(written, workflow_file) is None:
+            yield Problem(code="USER.INPUT.MISSING_FILE", message=f"There is no file {written}.", path=path,
+                          hint="Paths are looked up beside the workflow file, then in the working directory.")  # fmt: skip
+
+    def _agent(self, state: AgentState, path: NodePath, file: str) -> Iterator[Problem]:
+        if state.prompt_file:
+            yield from self._file(state.prompt_file, (*path, "prompt_file"), file)
+        if state.output_schema is not None and (wrong := self._schemas.problem_with(state.output_schema)):
+            yield Problem(code="WORKFLOW.VALIDATION.INVALID_SCHEMA", message=f"Not a valid JSON Schema: {wrong}", path=(*path, "output_schema"))
+        if "{" in state.provider:
+            return
+        provider = self._providers.get(state.provider)
+        if provider is None:
+            close = suggest(state.provider, self._providers)
+            yield Problem(
+                code="WORKFLOW.VALIDATION.UNKNOWN_PROVIDER", message=f"No agent provider is named '{state.provider}'.", path=(*path, "provider"),
+                hint=f"did you mean '{close}'?" if close else f"Providers: {', '.join(sorted(self._providers))}.",
+            )  # fmt: skip
+            return
+        for wrong_option in provider.check_options(state.options):
+            yield Problem(code="WORKFLOW.VALIDATION.INVALID_OPTIONS", message=wrong_option.message, at_key=True,
+                          path=(*path, "options", wrong_option.key), hint=wrong_option.hint)  # fmt: skip
+
+    def _call(self, state: CallState, path: NodePath, file: str, loaded: LoadedProgram) -> Iterator[Problem]:
+        target = loaded.definition.called(file, state.workflow)
+        if target is None or target not in loaded.files:
+            close = suggest(state.workflow, self._workflow_names())
+            yield Problem(
+                code="WORKFLOW.VALIDATION.UNKNOWN_WORKFLOW", message=f"There is no workflow '{state.workflow}'.", path=(*path, "workflow"),
+                hint=f"did you mean '{close}'?" if close else "`awf list` shows the names that can be called.",
+            )  # fmt: skip
+            return
+        if self._leads_back(target, file, loaded):
+            yield Problem(code="WORKFLOW.VALIDATION.RECURSION", message=f"'{state.workflow}' leads back to this workflow, or calls more than {MAX_CALL_DEPTH} levels deep.",
+                          path=(*path, "workflow"), hint="Break the circle, or use a loop state.")  # fmt: skip
+        called = loaded.files[target].draft
+        if called.workflow is not None:
+            yield from _call_inputs(state, path, called.workflow)
+        for inner in state.outputs:
+            if inner not in called.states and inner not in called.broken_states:
+                close = suggest(inner, called.states)
+                yield Problem(code="WORKFLOW.VALIDATION.UNDEFINED_STEP", message=f"'{state.workflow}' has no state '{inner}'.", at_key=True,
+                              path=(*path, "outputs", inner), hint=f"did you mean '{close}'?" if close else "")  # fmt: skip
+
+    def _leads_back(self, start: str, goal: str, loaded: LoadedProgram) -> bool:
+        level, seen = [start], {start}
+        for _ in range(MAX_CALL_DEPTH):
+            if goal in level:
+                return True
+            level = [target for file in level for target in _calls(file, loaded) if target == goal or target not in seen]
+            seen.update(level)
+            if not level:
+                return False
+        return True
+
+
+def _calls(file: str, loaded: LoadedProgram) -> Iterator[str]:
+    for state in loaded.files[file].draft.states.values():
+        if isinstance(state, CallState):
+            target = loaded.definition.called(file, state.workflow)
+            if target is not None and target in loaded.files:
+                yield target
+
+
+def _call_inputs(state: CallState, path: NodePath, called: Workflow) -> Iterator[Problem]:
+    names = {item.name for item in called.inputs}
+    for given in state.inputs:
+        if given not in names:
+            close = suggest(given, names)
+            yield Problem(code="WORKFLOW.VALIDATION.UNDEFINED_INPUT", message=f"'{state.workflow}' has no input '{given}'.", at_key=True,
+                          path=(*path, "inputs", given), hint=f"did you mean '{close}'?" if close else "")  # fmt: skip
+    for item in called.inputs:
+        if item.required and item.default is None and item.name not in state.inputs:
+            yield Problem(code="WORKFLOW.VALIDATION.UNDEFINED_INPUT", message=f"'{state.workflow}' needs the input '{item.name}'.",
+                          path=path, at_key=True, hint=f"Add inputs: {{{item.name}: …}}")  # fmt: skip
+
+
+def _position(problem: Problem) -> tuple[str, int, int]:
+    place = problem.place
+    return (place.file, place.line, place.column) if place else ("", 0, 0)

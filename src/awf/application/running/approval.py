@@ -1,0 +1,81 @@
+"""Ask a person before a state runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from awf.application.running.tasks import end_task, spawn
+from awf.domain.events import ApprovalRequired, ApprovalResolved
+from awf.domain.ports.durability import Message
+from awf.domain.run import ErrorInfo
+from awf.domain.workflow import Approval
+
+if TYPE_CHECKING:
+    from awf.application.running.walk import StepContext
+    from awf.domain.workflow import Runnable
+
+__all__ = ["approval_of", "ask_approval"]
+
+Verdict = Literal["once", "run", "skip"] | ErrorInfo
+
+
+def approval_of(state: Runnable) -> Approval | None:
+    written = state.approval
+    if isinstance(written, Approval):
+        return written
+    if not written:
+        return None
+    return Approval(message=written) if isinstance(written, str) else Approval()
+
+
+async def ask_approval(step: StepContext, state: Runnable) -> Verdict:
+    """The answer may come from the person beside the run or from elsewhere; the first one counts."""
+    approval = approval_of(state)
+    assert approval is not None
+    topic = f"approval:{step.path}"
+    message = step.render(approval.message) or f"Run '{step.name}'?"
+    request = ApprovalRequired(path=step.path, step=step.name, approval_id=topic, message=message, on_deny=approval.on_deny)
+    answer = await (step.durable.wait(topic, None) if step.durable.answered(topic) else _asked(step, request, approval.timeout))
+    outcome = "timeout" if answer is None else answer.payload.get("outcome")
+    by = answer.sender if answer else ""
+    if outcome not in {"once", "run", "timeout"}:
+        outcome = "reject"
+    step.emit(ApprovalResolved(path=step.path, step=step.name, approval_id=topic, outcome=outcome, by=by), once=f"{topic}:resolved")  # type: ignore[arg-type]
+    if outcome == "once":
+        return "once"
+    if outcome == "run":
+        return "run"
+    return _refused(step, approval, timed_out=outcome == "timeout", why=str(answer.payload.get("reason", "")) if answer else "")
+
+
+async def _asked(step: StepContext, request: ApprovalRequired, timeout: float | None) -> Message | None:
+    step.emit(request)
+    asking = spawn(_ask(step, request), f"ask {request.approval_id}")
+    try:
+        return await step.durable.wait(request.approval_id, timeout)
+    finally:
+        await end_task(asking)
+
+
+def _refused(step: StepContext, approval: Approval, *, timed_out: bool, why: str) -> Verdict:
+    if why == "unattended":
+        hint = "Answer with `awf approve`, or pass --yes."
+        return ErrorInfo("EXECUTION.INPUT.UNAVAILABLE", f"'{step.name}' needs an approval, and nobody can be asked.", hint, abort=True)
+    if timed_out:
+        message = f"Nobody answered the approval of '{step.name}' within {approval.timeout or 0:g} s."
+        return ErrorInfo("EXECUTION.APPROVAL.TIMEOUT", message, "Resume the run and answer.", abort=True)
+    if approval.on_deny == "skip":
+        return "skip"
+    return ErrorInfo("EXECUTION.APPROVAL.DENIED", f"'{step.name}' was not approved.", abort=approval.on_deny == "abort")
+
+
+async def _ask(step: StepContext, request: ApprovalRequired) -> None:
+    services = step.services
+    if services.approve_all:
+        await step.durable.deliver(request.approval_id, Message({"outcome": "once"}, "--yes"))
+    elif services.unattended:
+        await step.durable.deliver(request.approval_id, Message({"outcome": "reject", "reason": "unattended"}, "--no-input"))
+    else:
+        answer = await services.person.approve(request)
+        if answer is not None:
+            await step.durable.deliver(request.approval_id, Message({"outcome": answer.outcome}, answer.by))

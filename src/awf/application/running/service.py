@@ -1,0 +1,166 @@
+"""Start, continue, and start again: the use cases of running."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+
+from awf.application.running.engine import execute_run
+from awf.domain.errors import AwfError
+from awf.domain.events import Warned
+from awf.domain.inputs import resolve_inputs
+from awf.domain.redaction import looks_secret, secret_values
+from awf.domain.run import RunRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from awf.application.authoring.validation import Validator
+    from awf.application.running.services import RunServices
+    from awf.domain.ports.durability import OwnedRun, RunJournal, RunOutcome
+    from awf.domain.ports.event_publisher import EventListener
+    from awf.domain.ports.run_store import RunStore, StepRow
+    from awf.domain.program import Program, WorkflowLoader
+    from awf.domain.workflow import Workflow
+
+__all__ = ["ExecutionService", "Prepared", "new_run_id"]
+
+_ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"  # no letters that are mistaken for digits
+
+
+def new_run_id(now: float) -> str:
+    """Sorts by time, reads well, and is easy to shorten: 20261115-214503-k3f9."""
+    tail = "".join(secrets.choice(_ALPHABET) for _ in range(4))
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{tail}"
+
+
+class Prepared:
+    """A run that is owned and ready to go. Its id is known before anything happens."""
+
+    def __init__(self, owned: OwnedRun, program: Program, services: RunServices, notes: Sequence[str] = ()) -> None:
+        self._owned = owned
+        self._program = program
+        self._services = services
+        self._notes = notes
+
+    @property
+    def run_id(self) -> str:
+        return self._owned.run_id
+
+    async def execute(self, publish: EventListener) -> RunOutcome:
+        self._owned.listen(publish)
+        try:
+            for note in self._notes:
+                self._owned.emit(Warned(message=note, code="USER.RUN.DEFINITION_CHANGED"))
+            return await execute_run(self._owned, self._program, self._services)
+        finally:
+            await self._owned.release()
+
+
+class ExecutionService:
+    def __init__(self, loader: WorkflowLoader, validator: Validator, journal: Callable[[], RunJournal], store: Callable[[], RunStore], default_inputs: Mapping[str, Any]) -> None:
+        self._loader = loader
+        self._validator = validator
+        self._journal = journal
+        self._store = store
+        self._default_inputs = default_inputs
+
+    def program(self, reference: str) -> Program:
+        return self._validator.program(self._loader.load(reference))
+
+    def inputs(self, workflow: Workflow, given: Mapping[str, Any], services: RunServices) -> dict[str, Any]:
+        """Typed inputs. Raises with everything that is missing or wrong."""
+        names = {item.name for item in workflow.inputs}
+        defaults = {name: value for name, value in self._default_inputs.items() if name in names}
+        values, wrong = resolve_inputs(workflow.inputs, {**defaults, **given}, is_file=services.files.is_file)
+        missing = [name for name in workflow.env if name not in services.environment] if isinstance(workflow.env, list) else []
+        if missing:
+            raise AwfError("USER.INPUT.MISSING_ENV", f"These environment variables must be set: {', '.join(missing)}.", hint=f"export {missing[0]}=…")
+        if wrong:
+            raise AwfError("USER.INPUT.VALIDATION_FAILED", " ".join(wrong), hint="Give inputs with --input name=value.")
+        for item in workflow.inputs:
+            if (item.secret or looks_secret(item.name)) and values[item.name] is not None:
+                services.masker.add(f"inputs.{item.name}", str(values[item.name]))
+        return values
+
+    async def start(self, program: Program, inputs: dict[str, Any], services: RunServices, *, parent: str = "") -> Prepared:
+        self._remember_secrets(program, services)
+        record = self._record(program, inputs, services, parent)
+        owned = await self._journal().create(record, program.definition, services.masker)
+        return Prepared(owned, program, services)
+
+    def _record(self, program: Program, inputs: dict[str, Any], services: RunServices, parent: str) -> RunRecord:
+        now = services.clock()
+        return RunRecord(
+            id=new_run_id(now), workflow=program.main.name, source=program.definition.root, status="running", started_at=now,
+            inputs=inputs, parent=parent, cwd=services.cwd,
+        )  # fmt: skip
+
+    @staticmethod
+    def _remember_secrets(program: Program, services: RunServices) -> None:
+        for name, value in secret_values(services.environment).items():
+            services.masker.add(f"env.{name}", value)
+        del program
+
+    async def resume(self, run_id: str, services: RunServices) -> Prepared:
+        """Go on with a run, with the definition it was started with."""
+        record = self._store().find(run_id)
+        if record.status == "completed":
+            raise AwfError("USER.RUN.NOT_RESUMABLE", f"{record.id} has completed.", hint=f"`awf rerun {record.id}` starts it again.")
+        owned = await self._journal().adopt(record.id, services.masker)
+        try:
+            program = self._validator.trusted(self._loader.reload(owned.definition))
+            self._remember_secrets(program, services)
+            return Prepared(owned, program, services, self._changes(owned))
+        except BaseException:
+            await owned.release()
+            raise
+
+    def _changes(self, owned: OwnedRun) -> list[str]:
+        """A changed file is reported; the run keeps the definition it has."""
+        try:
+            current = self._loader.load(owned.definition.root).definition
+        except AwfError:
+            return [f"{owned.definition.root} is gone; the run goes on with the definition it was started with."]
+        if current.digest == owned.definition.digest:
+            return []
+        changed = [file for file in owned.definition.texts if owned.definition.texts[file] != current.texts.get(file)]
+        name = changed[0] if changed else owned.definition.root
+        return [f"{name} has changed since the run started; the run goes on with the definition it was started with."]
+
+    async def rerun(
+        self, run_id: str, services: RunServices, *, start_at: str = "", given: Mapping[str, Any] | None = None, current: bool = False
+    ) -> Prepared:
+        """A new run from an old one: from the start, or keeping what came before one step."""
+        store = self._store()
+        old = store.find(run_id)
+        journal = self._journal()
+        definition = await journal.definition(old.id)
+        loaded = self._loader.load(definition.root) if current else self._loader.reload(definition)
+        program = self._validator.program(loaded)
+        before = await journal.inputs(old.id, services.masker)
+        names = {item.name for item in program.main.inputs}
+        inputs = self.inputs(program.main, {**{k: v for k, v in before.items() if k in names and v is not None}, **(given or {})}, services)
+        cut = _cut(store.steps(old.id), start_at, old.id) if start_at else None
+        prepared = await self.start(program, inputs, services, parent=old.id)
+        if cut is not None:
+            await journal.copy_steps(old.id, prepared._owned, cut)  # noqa: SLF001
+        return prepared
+
+
+def _top(path: str) -> str:
+    """The visit of the main chain that a path lies under: `loop#2[3]/test@2` → `loop#2`."""
+    return re.split(r"[/\[@]", path, maxsplit=1)[0]
+
+
+def _cut(rows: Sequence[StepRow], start_at: str, run_id: str) -> Callable[[str], bool]:
+    """Which recorded paths lie before the step to start from."""
+    visits = list(dict.fromkeys(_top(row.path) for row in rows if not row.path.startswith("hooks/")))
+    matching = [visit for visit in visits if start_at in (visit, visit.split("#", 1)[0])]
+    if not matching:
+        raise AwfError("USER.RUN.UNKNOWN_STEP", f"'{start_at}' is no step that {run_id} reached.", hint=f"Steps: {', '.join(visits) or 'none'}.")
+    chosen = start_at if start_at in matching else matching[-1]
+    kept = {*visits[: visits.index(chosen)], "hooks"}
+    return lambda path: _top(path) in kept and not path.startswith(("hooks/workflow_e", "hooks/workflow_c"))

@@ -1,0 +1,207 @@
+"""Give a task to an agent and take its answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from awf.application.running.environment import process_environment
+from awf.application.running.steps.command import working_directory
+from awf.domain.agent import (
+    AgentFailure,
+    AgentReply,
+    AgentRequest,
+    DisplayEvent,
+    TextDelta,
+    Thought,
+    ToolFinished,
+    ToolStarted,
+)
+from awf.domain.errors import AwfError
+from awf.domain.events import AgentText, AgentThought, AgentTool, AgentUsage
+from awf.domain.problem import suggest
+from awf.domain.run import Session, StepResult, Usage, add_usage
+from awf.domain.workflow import AgentState, SkillRef
+
+if TYPE_CHECKING:
+    from awf.application.running.walk import StepContext
+    from awf.domain.ports.agent_provider import AgentProvider
+
+__all__ = ["AgentCall", "run_agent"]
+
+_FENCE = re.compile(r"\A\s*```[\w-]*\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
+_INNER_FENCE = re.compile(r"```json\s*\n(.*?)\n?```", re.DOTALL)
+
+
+async def run_agent(step: StepContext, state: AgentState) -> StepResult:
+    call = AgentCall(step, state)
+    reply = await call.ask(call.prompt(), call.earlier_session())
+    data, text = None, reply.text
+    if state.output_schema is not None or state.output_format == "json":
+        data, reply = await _as_json(call, reply)
+        text = reply.text
+    elif state.output_format == "text":
+        text = _unfenced(text)
+    return StepResult(
+        status="success", output=text, response=text, json=data, usage=call.usage,
+        session=reply.session if state.conversation is not None else None,
+    )  # fmt: skip
+
+
+class AgentCall:
+    """The calls that one agent state makes: everything but the prompt is the same in each."""
+
+    def __init__(self, step: StepContext, state: AgentState) -> None:
+        self.step = step
+        self.state = state
+        self.usage: Usage | None = None
+        self._tool_calls = 0
+        self.provider = _provider(step, step.render(state.provider))
+
+    def prompt(self) -> str:
+        state, step = self.state, self.step
+        text = step.render(state.prompt) if state.prompt is not None else step.render(step.read_file(state.prompt_file or ""))
+        skills = [_skill_text(step, skill) for skill in state.skills]
+        return "\n\n".join([*skills, text])
+
+    def system_prompt(self) -> str:
+        parts = []
+        if self.state.role:
+            parts.append(self.step.services.files.role(self.step.render(self.state.role), self.step.scope.file))
+        if self.state.system_prompt:
+            parts.append(self.step.render(self.state.system_prompt))
+        return "\n\n".join(parts)
+
+    def earlier_session(self) -> Session | None:
+        source = self.state.conversation.continue_from if self.state.conversation else None
+        if source is None:
+            return None
+        earlier = self.step.scope.states.get(source)
+        if earlier is None or earlier.session is None:
+            raise AgentFailure(
+                f"'{source}' left no session to continue.", retryable=False,
+                hint=f"Give '{source}' a `conversation: {{}}`, and make sure that it runs before this state.",
+            )  # fmt: skip
+        return earlier.session
+
+    async def ask(self, prompt: str, session: Session | None) -> AgentReply:
+        step, state = self.step, self.state
+        request = AgentRequest(
+            run_id=step.durable.run_id, step=step.name, path=step.path, prompt=prompt, system_prompt=self.system_prompt(),
+            options=step.value(state.options), session=session, keep_session=state.conversation is not None or state.mode == "conversation",
+            cwd=working_directory(step, state.dir), env=process_environment(step, state.env), output_schema=state.output_schema,
+        )  # fmt: skip
+        wrong = self.provider.check_options(request.options)
+        if wrong:
+            raise AgentFailure(wrong[0].message, code="WORKFLOW.VALIDATION.INVALID_OPTIONS", retryable=False, hint=wrong[0].hint)
+        with step.services.tracer.span("agent.call", self._attributes(request)) as span:
+            reply = await self.provider.run(request, self._show)
+            self._count(reply.usage)
+            if reply.usage and reply.usage.tokens is not None:
+                span.set("tokens_used", reply.usage.tokens)
+                span.set("gen_ai.usage.input_tokens", reply.usage.input_tokens or 0)
+                span.set("gen_ai.usage.output_tokens", reply.usage.output_tokens or 0)
+        return reply
+
+    def _attributes(self, request: AgentRequest) -> dict[str, str | int | float | bool]:
+        return {"provider": self.provider.name, "model": str(request.options.get("model", "")), "gen_ai.system": self.provider.name,
+                "gen_ai.operation.name": "invoke_agent"}  # fmt: skip
+
+    def _count(self, usage: Usage | None) -> None:
+        counted = msgspec.structs.replace(usage or Usage(), tool_calls=max(self._tool_calls, usage.tool_calls if usage else 0))
+        self._tool_calls = 0
+        if usage is not None or counted.tool_calls:
+            self.usage = add_usage(self.usage, counted)
+        if usage is not None:
+            self.step.emit(
+                AgentUsage(
+                    path=self.step.path, step=self.step.name, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens,
+                    cost=usage.cost, cost_source=usage.cost_source,
+                )  # fmt: skip
+            )
+
+    def _show(self, shown: DisplayEvent) -> None:
+        step, path = self.step.name, self.step.path
+        if isinstance(shown, TextDelta):
+            self.step.emit(AgentText(path=path, step=step, text=shown.text))
+        elif isinstance(shown, Thought):
+            self.step.emit(AgentThought(path=path, step=step, text=shown.text))
+        elif isinstance(shown, ToolStarted):
+            self._tool_calls += 1
+            self.step.emit(AgentTool(path=path, step=step, call_id=shown.call_id, name=shown.name, phase="started", input=shown.input))
+        elif isinstance(shown, ToolFinished):
+            self.step.emit(
+                AgentTool(path=path, step=step, call_id=shown.call_id, name=shown.name, phase="finished", output=shown.output, is_error=shown.is_error)
+            )
+
+
+def _provider(step: StepContext, name: str) -> AgentProvider:
+    provider = step.services.providers.get(name)
+    if provider is None:
+        close = suggest(name, step.services.providers)
+        known = ", ".join(sorted(step.services.providers))
+        raise AwfError("WORKFLOW.VALIDATION.UNKNOWN_PROVIDER", f"No agent provider is named '{name}'.", hint=f"did you mean '{close}'?" if close else f"Providers: {known}.")
+    return provider
+
+
+def _skill_text(step: StepContext, written: str | SkillRef) -> str:
+    is_path = isinstance(written, SkillRef)
+    name = step.render(written.path) if isinstance(written, SkillRef) else written
+    skill = step.services.files.skill(name, step.scope.file, is_path=is_path)
+    files = "".join(f"\n<file>{file}</file>" for file in skill.files)
+    resources = f"\n<skill_resources>{files}\n</skill_resources>" if files else ""
+    return f'<skill_content name="{skill.name}">\n{skill.body}\n\nSkill directory: {skill.folder}{resources}\n</skill_content>'
+
+
+# -- the form of the answer ----------------------------------------------------------------------------------------
+
+
+async def _as_json(call: AgentCall, reply: AgentReply) -> tuple[Any, AgentReply]:
+    """The answer as data. An answer that does not fit gets one chance to be repaired."""
+    data, wrong = _fit(call, reply.text)
+    if not wrong:
+        return data, reply
+    repaired = await call.ask(_repair_prompt(call, reply, wrong), reply.session)
+    data, still_wrong = _fit(call, repaired.text)
+    if still_wrong:
+        raise AgentFailure(f"The answer does not have the form asked for: {still_wrong[0]}", code="EXECUTION.AGENT.OUTPUT_INVALID")
+    return data, repaired
+
+
+def _fit(call: AgentCall, text: str) -> tuple[Any, list[str]]:
+    data, wrong = _parse(text)
+    schema = call.state.output_schema
+    if wrong or schema is None:
+        return data, wrong
+    return data, call.step.services.schemas.misfits(schema, data)
+
+
+def _parse(text: str) -> tuple[Any, list[str]]:
+    candidates = [_unfenced(text), *_INNER_FENCE.findall(text)]
+    problem = ""
+    for candidate in candidates:
+        try:
+            return json.loads(candidate), []
+        except ValueError as error:
+            problem = problem or f"not valid JSON: {error}"
+    return None, [problem]
+
+
+def _unfenced(text: str) -> str:
+    found = _FENCE.match(text)
+    return found.group(1) if found else text.strip()
+
+
+def _repair_prompt(call: AgentCall, reply: AgentReply, wrong: list[str]) -> str:
+    schema = call.state.output_schema
+    parts = ["Your last answer could not be used:", *(f"- {item}" for item in wrong[:10])]
+    if schema is not None:
+        parts.append(f"Answer again with JSON alone that meets this JSON Schema:\n{json.dumps(schema)}")
+    else:
+        parts.append("Answer again with valid JSON alone.")
+    if reply.session is None:
+        parts.append(f"Your last answer was:\n{reply.text}\n\nThe task was:\n{call.prompt()}")
+    return "\n".join(parts)

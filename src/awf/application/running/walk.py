@@ -1,0 +1,380 @@
+"""Walks the states of one workflow.
+
+Theory of operation. A walk is deterministic: it goes from state to state by what earlier states came to, and does
+everything that touches the world inside `durable.step`. To continue a run after a crash the same walk is taken again;
+recorded results come back instead of being worked out.
+
+A *leaf* (command, single agent call) is one durable step. A *composite* (parallel, loop, called workflow, conversation)
+walks further states below its own path and then records what it came to. When a composite's record exists, its inner
+states are looked up again, so that templates can refer to them, but nothing new may be done there: that is
+`replay_only`, and `EndOfRecord` ends such a look back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from awf.application.running import announce
+from awf.application.running.approval import ask_approval
+from awf.application.running.hooks import run_hooks
+from awf.application.running.limits import limit_error, step_limit_error
+from awf.application.running.routing import Fail, Goto, Route, retry_delay, route
+from awf.application.running.scope import Frame, Scope
+from awf.domain.agent import AgentFailure
+from awf.domain.errors import AwfError
+from awf.domain.events import StepFailed, StepSkipped
+from awf.domain.ports.durability import Finished
+from awf.domain.ports.expressions import ExpressionError
+from awf.domain.run import ErrorInfo, StepResult
+from awf.domain.workflow import AgentState, CommandState, TerminalState
+
+if TYPE_CHECKING:
+    from awf.application.running.services import RunServices
+    from awf.domain.events import Event
+    from awf.domain.ports.durability import OwnedRun
+    from awf.domain.program import Program
+    from awf.domain.workflow import Runnable
+
+__all__ = ["Ending", "EndOfRecord", "RunContext", "StepContext", "Walk"]
+
+
+class EndOfRecord(Exception):  # noqa: N818  not a fault: the place where a look back ends
+    """Nothing more is recorded here."""
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How a workflow ended."""
+
+    error: ErrorInfo | None = None
+    message: str = ""
+
+
+class RunContext:
+    """What all walks of one run share."""
+
+    def __init__(self, owned: OwnedRun, program: Program, services: RunServices) -> None:
+        self.owned = owned
+        self.program = program
+        self.services = services
+        self.approved: set[str] = set()  # states approved for the whole run
+        self.active_before = 0.0  # seconds of work in earlier processes
+        self.began = services.clock()
+
+
+class StepContext:
+    """One attempt at one state, as the step kinds see it."""
+
+    def __init__(self, walk: Walk, name: str, path: str, key: str, frame: Frame) -> None:
+        self.walk = walk
+        self.name = name
+        self.path = path  # names the visit
+        self.key = key  # names the attempt
+        self.frame = frame
+
+    @property
+    def services(self) -> RunServices:
+        return self.walk.services
+
+    @property
+    def scope(self) -> Scope:
+        return self.walk.scope
+
+    @property
+    def durable(self) -> OwnedRun:
+        return self.walk.durable
+
+    def emit(self, event: Event, *, once: str = "") -> None:
+        self.durable.emit(event, once=once)
+
+    def context(self, *, pending: bool = False) -> dict[str, Any]:
+        context = self.scope.context(self.frame.loop, pending=pending)
+        context["workflow"]["current_state"] = self.name
+        return context
+
+    def render(self, text: str) -> str:
+        return self.services.expressions.template(text).render(self.context())
+
+    def value(self, written: Any) -> Any:
+        """Plain data with every template in it filled in, typed where a template is alone in its value."""
+        if isinstance(written, str):
+            return self.services.expressions.template(written).value(self.context())
+        if isinstance(written, list):
+            return [self.value(item) for item in written]
+        if isinstance(written, dict):
+            return {key: self.value(item) for key, item in written.items()}
+        return written
+
+    def holds(self, condition: str) -> bool:
+        return self.services.expressions.condition(condition).holds(self.context(pending=True))
+
+    def read_file(self, written: str) -> str:
+        """The text of a file named in the workflow."""
+        name = self.render(written)
+        found = self.services.files.find(name, self.scope.file)
+        if found is None:
+            raise AwfError("USER.INPUT.MISSING_FILE", f"There is no file {name}.", hint="Paths are looked up beside the workflow file, then in the working directory.")
+        return self.services.files.read(found)
+
+
+class Walk:
+    def __init__(self, run: RunContext, scope: Scope) -> None:
+        self.run_context = run
+        self.scope = scope
+        self.services = run.services
+        self.durable = run.owned
+        self.replay_only = False
+
+    async def run(self) -> Ending:
+        """From the initial state to an end."""
+        states = self.scope.workflow.states
+        frame = Frame(self.scope.prefix, replay_only=self.replay_only)
+        name = self.scope.workflow.initial
+        while not isinstance(state := states[name], TerminalState):
+            result = await self.execute(name, frame)
+            way = self.route(name, state, result, frame)
+            if isinstance(way, Goto):
+                name = way.state
+            elif isinstance(way, Fail):
+                return self.ending_of(name, way, frame)
+            else:  # only a branch or body state may be silent, and the validator knows that
+                raise AwfError("SYSTEM.INTERNAL.BUG", f"'{name}' leads nowhere.")
+        return self._terminal(name, state, frame)
+
+    def _terminal(self, name: str, state: TerminalState, frame: Frame) -> Ending:
+        step = StepContext(self, name, frame.prefix + name, "", frame)
+        message = self._text(step, state.message)
+        if state.status == "success":
+            return Ending(message=message)
+        cause = self.scope.error
+        text = message or (f"It ended in '{name}' after '{cause.state}' failed: {cause.message}" if cause else f"It ended in '{name}'.")
+        return Ending(error=ErrorInfo("EXECUTION.WORKFLOW.FAILED", text, state=name, exit_status=state.exit_code), message=message)
+
+    def ending_of(self, name: str, way: Fail, frame: Frame) -> Ending:
+        error = way.error if way.error.state else msgspec.structs.replace(way.error, state=name)
+        if way.inline is None:
+            return Ending(error=error)
+        step = StepContext(self, name, frame.prefix + name, "", frame)
+        message = self._text(step, way.inline.message) or error.message
+        return Ending(error=ErrorInfo("EXECUTION.WORKFLOW.FAILED", message, state=name, exit_status=way.inline.status), message=message)
+
+    def _text(self, step: StepContext, template: str) -> str:
+        """A closing message must come out even when its template does not."""
+        try:
+            return step.render(template)
+        except ExpressionError as error:
+            return f"{template} ({error.message})"
+
+    def route(self, name: str, state: Runnable, result: StepResult, frame: Frame) -> Route:
+        step = StepContext(self, name, frame.prefix + name, "", frame)
+        try:
+            return route(state, result, step.holds)
+        except ExpressionError as error:
+            return Fail(ErrorInfo("EXECUTION.TEMPLATE.FAILED", f"A condition of '{name}': {error.message}", error.hint, state=name))
+
+    # -- one state -------------------------------------------------------------------------------------------------
+
+    async def execute(self, name: str, frame: Frame) -> StepResult:
+        """Run one state to its result: approval, hooks, attempts."""
+        state = self.scope.workflow.states[name]
+        assert not isinstance(state, TerminalState)
+        path = frame.path(name)
+        step = StepContext(self, name, path, path, frame)
+        known = self.durable.recorded(path) is not None
+        result = None if known or frame.replay_only else await self._gate(step, state)
+        if result is None:
+            if state.hooks:
+                await run_hooks(step, state.hooks.pre, f"{path}/hooks/pre")
+            result = await self._attempts(name, state, path, frame)
+            if state.hooks:
+                await run_hooks(step, state.hooks.post, f"{path}/hooks/post")
+        self._keep(name, state, result, frame, replayed=known)
+        return result
+
+    def _keep(self, name: str, state: Runnable, result: StepResult, frame: Frame, *, replayed: bool) -> None:
+        self.scope.keep(name, result)
+        if result.over_limit is not None:
+            self.scope.limit_passed = result.over_limit
+        if replayed and not frame.inner and not self.scope.prefix:
+            self.run_context.active_before += result.finished_at - result.started_at
+        if isinstance(state, CommandState) and state.capture:
+            for variable, text in ((state.capture.stdout, result.output), (state.capture.stderr, result.stderr)):
+                if variable:
+                    self.scope.vars[variable] = text
+        if state.kind in announce.LEAVES:
+            self.scope.spend(result.usage)
+
+    async def _gate(self, step: StepContext, state: Runnable) -> StepResult | None:
+        """Ask before the state runs. None: it may run."""
+        if not state.approval or step.name in self.run_context.approved:
+            return None
+        verdict = await ask_approval(step, state)
+        if verdict == "run":
+            self.run_context.approved.add(step.name)
+        if verdict in {"once", "run"}:
+            return None
+        now = self.services.clock()
+        if verdict == "skip":
+            result = StepResult(status="skipped", started_at=now, finished_at=now)
+            event: Event = StepSkipped(path=step.path, step=step.name, kind=state.kind, reason="not approved")
+        else:
+            result = StepResult(status="failed", error=verdict, exit_code=1, started_at=now, finished_at=now)
+            event = announce.ended(state, step.name, step.path, result, 1)
+            if verdict.code == "EXECUTION.APPROVAL.TIMEOUT":
+                self.durable.emit(event)
+                return result  # not remembered: after a resume the question is asked again
+        return await self.durable.step(step.path, _already(result, event))
+
+    async def _attempts(self, name: str, state: Runnable, path: str, frame: Frame) -> StepResult:
+        attempt = 1
+        while True:
+            key = path if attempt == 1 else f"{path}@{attempt}"
+            step = StepContext(self, name, path, key, frame)
+            result = await self._attempt(step, state, attempt)
+            if result.ok or not retryable(state, result, attempt):
+                return msgspec.structs.replace(result, attempts=attempt)
+            attempt += 1
+            upcoming = f"{path}@{attempt}"
+            if self.durable.recorded(upcoming) is None:
+                if frame.replay_only:
+                    raise EndOfRecord
+                await self.durable.wait(f"timer:{upcoming}", retry_delay(state, attempt - 1, _spread(self.durable.run_id, upcoming)))
+
+    async def _attempt(self, step: StepContext, state: Runnable, attempt: int) -> StepResult:
+        known = self.durable.recorded(step.key)
+        if known is None:
+            if step.frame.replay_only:
+                raise EndOfRecord
+            refusal = limit_error(self.run_context, self.scope)
+            if refusal is not None:
+                return StepResult(status="failed", error=refusal, exit_code=1)
+        if announce.is_leaf(state):
+            return known or await self.durable.step(step.key, lambda: self._leaf(step, state, attempt))
+        return await self._composite(step, state, attempt, known)
+
+    # -- leaves ----------------------------------------------------------------------------------------------------
+
+    async def _leaf(self, step: StepContext, state: Runnable, attempt: int) -> Finished:
+        started = self.services.clock()
+        self.durable.emit(announce.started(step, state, attempt))
+        with self.services.tracer.span(f"step.{step.name}", {"step.name": step.name, "step.type": state.kind, "step.path": step.path}) as span:
+            try:
+                result = await self.guarded(step, state)
+            except asyncio.CancelledError:
+                span.fail("cancelled")
+                self._cancelled(step, state, started)
+                raise
+            if result.error:
+                span.fail(f"{result.error.code}: {self.services.masker.mask(result.error.message)}")
+        result = msgspec.structs.replace(result, started_at=started, finished_at=self.services.clock())
+        result = step_limit_error(state, result)
+        return Finished(result, (announce.ended(state, step.name, step.path, result, attempt),))
+
+    def _cancelled(self, step: StepContext, state: Runnable, started: float) -> None:
+        self.durable.emit(
+            StepFailed(
+                path=step.path, step=step.name, kind=state.kind, duration_ms=int((self.services.clock() - started) * 1000),
+                code="EXECUTION.STEP.CANCELLED", message="cancelled", cancelled=True, handled=True,
+            )  # fmt: skip
+        )
+
+    async def guarded(self, step: StepContext, state: Runnable) -> StepResult:
+        """Run a leaf; whatever goes wrong in it is its result. Only a failing store ends the run itself."""
+        try:
+            if isinstance(state, CommandState):
+                from awf.application.running.steps.command import run_command
+
+                return await run_command(step, state)
+            assert isinstance(state, AgentState)
+            from awf.application.running.steps.agent import run_agent
+
+            async with asyncio.timeout(state.timeout):
+                return await run_agent(step, state)
+        except TimeoutError:
+            return failed("EXECUTION.STEP.TIMEOUT", f"It took longer than its timeout of {state.timeout or 0:g} s.", "Raise `timeout`, or handle it with on_failure.")
+        except ExpressionError as error:
+            return failed("EXECUTION.TEMPLATE.FAILED", error.message, error.hint)
+        except AgentFailure as failure:
+            return failed(failure.code, failure.message, failure.hint)
+        except AwfError as error:
+            if error.code.startswith("SYSTEM.STORE"):
+                raise
+            return failed(error.code, error.message, error.hint)
+        except OSError as error:  # an output file on a full disk, a prompt file that went away
+            return failed("SYSTEM.IO.WRITE_FAILED", f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
+
+    # -- composites ------------------------------------------------------------------------------------------------
+
+    async def _composite(self, step: StepContext, state: Runnable, attempt: int, known: StepResult | None) -> StepResult:
+        from awf.application.running.steps import composite_runner
+
+        walk_inside = composite_runner(state)
+        if known is not None:
+            inside = Frame(step.frame.prefix, step.frame.loop, replay_only=True, inner=step.frame.inner)
+            with contextlib.suppress(EndOfRecord, ExpressionError, AwfError, AgentFailure):
+                await walk_inside(StepContext(self, step.name, step.path, step.key, inside), state)
+            return known
+        started = self.services.clock()
+        self.durable.emit(announce.started(step, state, attempt), once=f"{step.key}:started")
+        with self.services.tracer.span(f"step.{step.name}", {"step.name": step.name, "step.type": state.kind, "step.path": step.path}) as span:
+            try:
+                result = await self._guarded_composite(walk_inside, step, state)
+            except asyncio.CancelledError:
+                span.fail("cancelled")
+                self._cancelled(step, state, started)
+                raise
+            if result.error:
+                span.fail(f"{result.error.code}: {self.services.masker.mask(result.error.message)}")
+        result = msgspec.structs.replace(result, started_at=started, finished_at=self.services.clock())
+        result = step_limit_error(state, result)
+        if result.error is not None and result.error.code == "EXECUTION.APPROVAL.TIMEOUT":
+            self.durable.emit(announce.ended(state, step.name, step.path, result, attempt))
+            return result
+        return await self.durable.step(step.key, _already(result, announce.ended(state, step.name, step.path, result, attempt)))
+
+    async def _guarded_composite(self, walk_inside: Any, step: StepContext, state: Runnable) -> StepResult:
+        # A conversation's time limit holds for the agent's turns, not for the person's thinking.
+        limit = None if isinstance(state, AgentState) else state.timeout
+        try:
+            async with asyncio.timeout(limit):
+                result: StepResult = await walk_inside(step, state)
+                return result
+        except TimeoutError:
+            return failed("EXECUTION.STEP.TIMEOUT", f"It took longer than its timeout of {limit or 0:g} s.", "Raise `timeout`, or handle it with on_failure.")
+        except ExpressionError as error:
+            return failed("EXECUTION.TEMPLATE.FAILED", error.message, error.hint)
+        except AgentFailure as failure:
+            return failed(failure.code, failure.message, failure.hint)
+        except AwfError as error:
+            if error.code.startswith("SYSTEM.STORE"):
+                raise
+            return failed(error.code, error.message, error.hint)
+
+
+def failed(code: str, message: str, hint: str = "") -> StepResult:
+    return StepResult(status="failed", exit_code=1, error=ErrorInfo(code, message, hint))
+
+
+def retryable(state: Runnable, result: StepResult, attempt: int) -> bool:
+    retry = state.retry
+    if retry is None or attempt >= retry.max_attempts or result.ok or (result.error and result.error.abort):
+        return False
+    return not retry.retryable_exit_codes or result.exit_code in retry.retryable_exit_codes
+
+
+def _spread(run_id: str, key: str) -> float:
+    """A number from -1 to 1 that is always the same for the same attempt."""
+    digest = hashlib.sha256(f"{run_id}/{key}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") / 0x7FFFFFFF - 1
+
+
+def _already(result: StepResult, event: Event) -> Any:
+    async def work() -> Finished:
+        return Finished(result, (event,))
+
+    return work
+

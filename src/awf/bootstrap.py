@@ -1,0 +1,201 @@
+"""The one place that picks adapters and builds services. Every door of the program comes through here.
+
+Parts are built when they are first asked for, so that `awf validate` does not pay for what only `awf run` needs.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from awf import __version__
+from awf.domain.redaction import Masker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from awf.application.authoring.validation import Validator
+    from awf.application.running.service import ExecutionService
+    from awf.application.running.services import RunServices
+    from awf.domain.ports.agent_provider import AgentProvider
+    from awf.domain.ports.person import Person
+    from awf.domain.ports.tracer import Tracer
+    from awf.domain.settings import ConfigFile
+    from awf.infrastructure.expressions import ExpressionLanguage
+    from awf.infrastructure.json_schemas.schemas import RustJsonSchemas
+    from awf.infrastructure.processes import ProcessRunner
+    from awf.infrastructure.project_files.files import DiskProjectFiles
+    from awf.infrastructure.settings.config import Settings
+    from awf.infrastructure.settings.places import Places
+    from awf.infrastructure.stores.database import Database
+    from awf.infrastructure.stores.journal import SqliteJournal
+    from awf.infrastructure.stores.runs import SqliteRunStore
+    from awf.infrastructure.yaml_files.library import WorkflowLibrary
+
+__all__ = ["App"]
+
+
+class App:
+    """All services of one process, for one working directory."""
+
+    def __init__(self, *, cwd: str, environment: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> None:
+        self.cwd = os.path.abspath(cwd)
+        self.environment = dict(environment)
+        self.flags = flags or {}
+        self.masker = Masker()
+        self.version = __version__
+
+    # -- settings --------------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def places(self) -> Places:
+        from awf.infrastructure.settings.places import find_places
+
+        return find_places(self.cwd, self.environment)
+
+    @functools.cached_property
+    def settings(self) -> Settings:
+        from awf.infrastructure.settings.config import resolve_settings
+
+        return resolve_settings(self.flags, self.environment, self._config_files(), self.places.data_home)
+
+    def _config_files(self) -> list[tuple[str, ConfigFile]]:
+        from awf.infrastructure.yaml_files.config_file import read_config
+
+        chosen = self.environment.get("AWF_CONFIG_PATH") or os.path.join(self.places.project, "config.yaml")
+        paths = [chosen, os.path.join(self.places.config_home, "config.yaml")]
+        return [(path, config) for path in paths if (config := read_config(path)) is not None]
+
+    # -- writing workflows -----------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def library(self) -> WorkflowLibrary:
+        from awf.infrastructure.yaml_files.library import WorkflowLibrary
+
+        return WorkflowLibrary(self.places.workflow_roots, self.places.template_dirs)
+
+    @functools.cached_property
+    def expressions(self) -> ExpressionLanguage:
+        from awf.infrastructure.expressions import ExpressionLanguage
+
+        return ExpressionLanguage()
+
+    @functools.cached_property
+    def providers(self) -> dict[str, AgentProvider]:
+        from awf.infrastructure.agents.scripted.provider import ScriptedAgent
+
+        return {"scripted": ScriptedAgent()}
+
+    @functools.cached_property
+    def schemas(self) -> RustJsonSchemas:
+        from awf.infrastructure.json_schemas.schemas import RustJsonSchemas
+
+        return RustJsonSchemas()
+
+    @functools.cached_property
+    def files(self) -> DiskProjectFiles:
+        from awf.infrastructure.project_files.files import DiskProjectFiles
+
+        return DiskProjectFiles(self.cwd, self.places.role_dirs, self.places.skill_dirs)
+
+    @functools.cached_property
+    def validator(self) -> Validator:
+        from awf.application.authoring.validation import Validator
+
+        names = lambda: [name for name, _, _ in self.library.names()]  # noqa: E731
+        return Validator(self.expressions, self.providers, self.schemas, self.files.find, names)
+
+    # -- running ---------------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def database(self) -> Database:
+        from awf.infrastructure.stores.database import Database
+
+        return Database(os.path.join(self.cwd, self.settings.storage.value))
+
+    @functools.cached_property
+    def store(self) -> SqliteRunStore:
+        from awf.infrastructure.stores.runs import SqliteRunStore
+
+        return SqliteRunStore(self.database)
+
+    @functools.cached_property
+    def journal(self) -> SqliteJournal:
+        from awf.infrastructure.stores.journal import SqliteJournal
+
+        return SqliteJournal(self.database)
+
+    @functools.cached_property
+    def runner(self) -> ProcessRunner:
+        from awf.infrastructure.processes import ProcessRunner
+
+        return ProcessRunner()
+
+    @functools.cached_property
+    def tracer(self) -> Tracer:
+        from awf.infrastructure.telemetry.tracing import open_tracer
+
+        settings = self.settings
+        return open_tracer(settings.telemetry_endpoint.value, settings.telemetry_service_name.value, self.version, self.environment)
+
+    @functools.cached_property
+    def execution(self) -> ExecutionService:
+        from awf.application.running.service import ExecutionService
+
+        return ExecutionService(self.library, self.validator, lambda: self.journal, lambda: self.store, self.settings.inputs.value)
+
+    def run_services(self, person: Person, *, approve_all: bool = False, unattended: bool = False, clock: Callable[[], float] = time.time) -> RunServices:
+        from awf.application.running.services import RunServices
+
+        return RunServices(
+            runner=self.runner, expressions=self.expressions, providers=self.providers, schemas=self.schemas, files=self.files,
+            tracer=self.tracer, person=person, clock=clock, environment=self.environment, places=self._template_places(),
+            surroundings=self._surroundings(), cwd=self.cwd, version=self.version, masker=self.masker,
+            approve_all=approve_all, unattended=unattended,
+        )  # fmt: skip
+
+    def _template_places(self) -> dict[str, str]:
+        places = self.places
+        inside = {f"{kind}_dir": os.path.join(places.project, kind) for kind in ("scripts", "workflows", "templates")}
+        return {
+            **inside, "prompts_dir": places.prompt_dirs[0], "skills_dir": places.skill_dirs[0], "roles_dir": places.role_dirs[0],
+            "config_dir": places.config_home, "data_dir": self.settings.storage.value, "version": self.version,
+        }  # fmt: skip
+
+    def _surroundings(self) -> dict[str, str]:
+        return {
+            "working_dir": self.cwd, "user": self.environment.get("USER") or self.environment.get("LOGNAME", ""), "hostname": os.uname().nodename,
+        }  # fmt: skip
+
+    def terminal_person(self, pause: Callable[[], None], resume: Callable[[], None]) -> Person:
+        from awf.infrastructure.terminal.person import TerminalPerson
+
+        return TerminalPerson(pause, resume)
+
+    def nobody(self) -> Person:
+        from awf.infrastructure.terminal.person import NobodyThere
+
+        return NobodyThere()
+
+    def set_up_logging(self) -> None:
+        from awf.infrastructure.telemetry.logs import set_up_logging
+
+        settings = self.settings
+        set_up_logging(settings.log_level.value or "error", settings.log_format.value, settings.log_file.value, self.masker)
+
+    def log_listener(self) -> Any:
+        from awf.infrastructure.telemetry.logs import LogListener
+
+        return LogListener() if self.settings.log_level.value else None
+
+    async def close(self) -> None:
+        """End what was started. Safe to call whatever was built."""
+        built = self.__dict__
+        if "runner" in built:
+            await self.runner.close()
+        if "database" in built:
+            self.database.close()
+        if "tracer" in built:
+            self.tracer.close()

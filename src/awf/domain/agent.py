@@ -1,0 +1,71 @@
+"""What an agent is asked, what it shows while it works, and what it answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from awf.domain.run import Session, Usage
+
+__all__ = ["AgentFailure", "AgentReply", "AgentRequest", "DisplayEvent", "TextDelta", "Thought", "ToolFinished",
+           "ToolStarted", "UsageReport"]  # fmt: skip
+
+
+class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
+    run_id: str
+    step: str
+    path: str
+    prompt: str
+    system_prompt: str = ""
+    options: dict[str, Any] = {}
+    session: Session | None = None  # continue this one
+    keep_session: bool = False
+    cwd: str = ""
+    env: dict[str, str] = {}
+    output_schema: dict[str, Any] | None = None
+
+
+class AgentReply(msgspec.Struct, frozen=True, kw_only=True):
+    text: str
+    session: Session | None = None
+    usage: Usage | None = None
+
+
+class AgentFailure(Exception):  # noqa: N818  an outcome of the work, not a fault of ours
+    """The agent did not do its work."""
+
+    def __init__(self, message: str, *, code: str = "EXECUTION.AGENT.FAILED", retryable: bool = True, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.retryable = retryable
+        self.hint = hint
+
+
+class TextDelta(msgspec.Struct, frozen=True):
+    text: str
+
+
+class Thought(msgspec.Struct, frozen=True):
+    text: str
+
+
+class ToolStarted(msgspec.Struct, frozen=True):
+    call_id: str
+    name: str
+    input: dict[str, Any] = {}
+
+
+class ToolFinished(msgspec.Struct, frozen=True):
+    call_id: str
+    name: str
+    output: str = ""
+    is_error: bool = False
+
+
+class UsageReport(msgspec.Struct, frozen=True):
+    usage: Usage
+
+
+DisplayEvent = TextDelta | Thought | ToolStarted | ToolFinished | UsageReport

@@ -1,0 +1,215 @@
+"""What happened, in the order it happened. One stream feeds the terminal, the store, editors and traces.
+
+On the wire an event is one JSON object: ``type``, ``run_id``, ``seq``, ``time``, ``path`` and its own fields.
+`path` names the step: ``build``, ``build#2`` (second visit), ``loop[3]/test`` (iteration), ``fan/lint`` (branch),
+``call/check`` (inside a called workflow).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+__all__ = [
+    "EVENT_FORMAT", "EVENT_TYPES", "AgentText", "AgentThought", "AgentTool", "AgentUsage", "ApprovalRequired",
+    "ApprovalResolved", "Event", "InputReceived", "InputRequired", "LogLine", "StepCompleted", "StepFailed",
+    "StepOutput", "StepRetrying", "StepSkipped", "StepStarted", "Stamped", "Warned", "WorkflowCancelled",
+    "WorkflowCompleted", "WorkflowFailed", "WorkflowResumed", "WorkflowStarted", "event_fields",
+]  # fmt: skip
+
+EVENT_FORMAT = 1
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    path: str = ""
+
+
+class WorkflowStarted(Event, frozen=True, kw_only=True, tag="workflow.started"):
+    workflow: str
+    source: str = ""
+    inputs: dict[str, Any] = {}
+    format: int = EVENT_FORMAT
+    version: str = ""
+    parent: str = ""
+
+
+class WorkflowResumed(Event, frozen=True, kw_only=True, tag="workflow.resumed"):
+    workflow: str
+    finished_steps: int = 0
+    format: int = EVENT_FORMAT
+    version: str = ""
+
+
+class WorkflowCompleted(Event, frozen=True, kw_only=True, tag="workflow.completed"):
+    workflow: str
+    duration_ms: int
+    message: str = ""
+    outputs: dict[str, Any] = {}
+    usage: dict[str, Any] | None = None
+
+
+class WorkflowFailed(Event, frozen=True, kw_only=True, tag="workflow.failed"):
+    workflow: str
+    duration_ms: int
+    code: str
+    message: str
+    hint: str = ""
+    state: str = ""
+    exit_status: int = 3
+    usage: dict[str, Any] | None = None
+
+
+class WorkflowCancelled(Event, frozen=True, kw_only=True, tag="workflow.cancelled"):
+    workflow: str
+    duration_ms: int
+    reason: str = ""
+
+
+class StepStarted(Event, frozen=True, kw_only=True, tag="step.started"):
+    step: str
+    kind: str
+    attempt: int = 1
+    description: str = ""
+    detail: str = ""  # the command or the provider, in short
+    total: int = 0  # how many branches or items lie below, where known
+
+
+class StepCompleted(Event, frozen=True, kw_only=True, tag="step.completed"):
+    step: str
+    kind: str
+    duration_ms: int
+    exit_code: int = 0
+    output: str = ""  # the last lines, for people
+    usage: dict[str, Any] | None = None
+    attempts: int = 1
+
+
+class StepFailed(Event, frozen=True, kw_only=True, tag="step.failed"):
+    step: str
+    kind: str
+    duration_ms: int
+    code: str
+    message: str
+    exit_code: int = 0
+    output: str = ""
+    stderr: str = ""
+    cancelled: bool = False
+    handled: bool = False  # the workflow has a way on from here
+    attempts: int = 1
+
+
+class StepRetrying(Event, frozen=True, kw_only=True, tag="step.retrying"):
+    step: str
+    attempt: int  # the one that comes next
+    max_attempts: int
+    delay_ms: int
+    code: str
+    message: str
+
+
+class StepSkipped(Event, frozen=True, kw_only=True, tag="step.skipped"):
+    step: str
+    kind: str
+    reason: str
+
+
+class StepOutput(Event, frozen=True, kw_only=True, tag="step.output"):
+    """Live output of a command."""
+
+    step: str
+    stream: Literal["stdout", "stderr"]
+    text: str
+
+
+class AgentText(Event, frozen=True, kw_only=True, tag="agent.text"):
+    step: str
+    text: str
+
+
+class AgentThought(Event, frozen=True, kw_only=True, tag="agent.thought"):
+    step: str
+    text: str
+
+
+class AgentTool(Event, frozen=True, kw_only=True, tag="agent.tool"):
+    """A tool call as the agent reports it."""
+
+    step: str
+    call_id: str
+    name: str
+    phase: Literal["started", "finished"]
+    input: dict[str, Any] = {}
+    output: str = ""
+    is_error: bool = False
+
+
+class AgentUsage(Event, frozen=True, kw_only=True, tag="agent.usage"):
+    step: str
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    cost_source: str = "unknown"
+
+
+class ApprovalRequired(Event, frozen=True, kw_only=True, tag="approval.required"):
+    step: str
+    approval_id: str
+    message: str
+    on_deny: str = "abort"
+
+
+class ApprovalResolved(Event, frozen=True, kw_only=True, tag="approval.resolved"):
+    step: str
+    approval_id: str
+    outcome: Literal["once", "run", "reject", "timeout"]
+    by: str = ""
+
+
+class InputRequired(Event, frozen=True, kw_only=True, tag="input.required"):
+    step: str
+    input_id: str
+    prompt: str = ""
+
+
+class InputReceived(Event, frozen=True, kw_only=True, tag="input.received"):
+    step: str
+    input_id: str
+    text: str = ""
+
+
+class LogLine(Event, frozen=True, kw_only=True, tag="log"):
+    """A line written by a `log` hook."""
+
+    message: str
+
+
+class Warned(Event, frozen=True, kw_only=True, tag="warning"):
+    """Something a person should know that does not stop the run."""
+
+    message: str
+    code: str = ""
+
+
+EVENT_TYPES: tuple[type[Event], ...] = (
+    WorkflowStarted, WorkflowResumed, WorkflowCompleted, WorkflowFailed, WorkflowCancelled, StepStarted, StepCompleted,
+    StepFailed, StepRetrying, StepSkipped, StepOutput, AgentText, AgentThought, AgentTool, AgentUsage, ApprovalRequired,
+    ApprovalResolved, InputRequired, InputReceived, LogLine, Warned,
+)  # fmt: skip
+
+
+class Stamped(msgspec.Struct, frozen=True):
+    """An event with its place in the stream of one run."""
+
+    run_id: str
+    seq: int
+    time: float
+    event: Event
+
+
+def event_fields(stamped: Stamped) -> dict[str, Any]:
+    """The event as it goes over the wire."""
+    body: dict[str, Any] = msgspec.to_builtins(stamped.event)
+    head = {"type": body.pop("type"), "run_id": stamped.run_id, "seq": stamped.seq, "time": stamped.time}
+    path = body.pop("path", "")
+    return {**head, "path": path, **body}

@@ -1,0 +1,56 @@
+"""Templates and conditions: what they refer to, and what they come to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["CompiledCondition", "CompiledTemplate", "ExpressionError", "Expressions", "Reference"]
+
+
+class ExpressionError(Exception):
+    """A template or condition that cannot be parsed or evaluated. `offset` is a position in its text."""
+
+    def __init__(self, message: str, *, offset: int = 0, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+        self.hint = hint
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """A name that is used: ``states.build.output`` is ``("states", "build", "output")``.
+
+    Only the statically known beginning is given; `guarded` means that it may be undefined (`default`, `is defined`, has()).
+    """
+
+    parts: tuple[str, ...]
+    offset: int = 0
+    guarded: bool = False
+
+
+class CompiledTemplate(Protocol):
+    @property
+    def references(self) -> tuple[Reference, ...]: ...
+    def render(self, context: Mapping[str, Any]) -> str: ...
+    def value(self, context: Mapping[str, Any]) -> Any:
+        """Like render, but a template that is one placeholder and nothing else keeps the type of its value."""
+        ...
+
+
+class CompiledCondition(Protocol):
+    @property
+    def references(self) -> tuple[Reference, ...]: ...
+    def holds(self, context: Mapping[str, Any]) -> bool: ...
+
+
+class Expressions(Protocol):
+    def template(self, text: str) -> CompiledTemplate:
+        """Compile (or take from the cache). Raises `ExpressionError`."""
+        ...
+
+    def condition(self, text: str) -> CompiledCondition: ...

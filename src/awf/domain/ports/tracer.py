@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+
+__all__ = ["Attribute", "Span", "Tracer"]
+
+Attribute = str | int | float | bool
+
+
+class Span(Protocol):
+    def set(self, name: str, value: Attribute) -> None: ...
+    def fail(self, message: str) -> None: ...
+
+
+class Tracer(Protocol):
+    def span(self, name: str, attributes: Mapping[str, Attribute] | None = None) -> AbstractContextManager[Span]:
+        """A span below the current one; it ends when the block does."""
+        ...
+
+    def carrier(self) -> dict[str, str]:
+        """Environment variables that hand the current span to a child process."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,121 @@
+"""Secrets: which values they are, and how they are kept out of everything that is shown or stored.
+
+Masking is by value: wherever a secret's text turns up, it is replaced. What must survive a restart is *sealed*
+instead: the value is replaced by a mark that names it, and unsealed with the value held elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["MASK", "Masker", "StreamMasker", "looks_secret"]
+
+MASK = "***"
+_SHORTEST = 4  # shorter values would black out ordinary text
+_WORDS = ("SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "CREDENTIAL", "CREDENTIALS")
+_PAIRS = (("API", "KEY"), ("PRIVATE", "KEY"), ("ACCESS", "KEY"), ("AUTH", "KEY"), ("ENCRYPTION", "KEY"), ("SIGNING", "KEY"))
+_OPEN, _CLOSE = "\ue000", "\ue001"
+_SEALED = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
+
+
+def looks_secret(name: str) -> bool:
+    """Whether a variable's or input's name says that its value is secret: as prefix, suffix or word."""
+    parts = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).upper().replace("-", "_").split("_")
+    if any(part in _WORDS for part in parts):
+        return True
+    return any(pair in _PAIRS for pair in zip(parts, parts[1:], strict=False))
+
+
+class Masker:
+    """Knows the secret values of one run."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}  # value → name
+        self._pattern: re.Pattern[str] | None = None
+
+    def add(self, name: str, value: str) -> None:
+        if len(value) >= _SHORTEST and value not in self._names:
+            self._names[value] = name
+            ordered = sorted(self._names, key=len, reverse=True)
+            self._pattern = re.compile("|".join(re.escape(text) for text in ordered))
+
+    @property
+    def values(self) -> dict[str, str]:
+        return {name: value for value, name in self._names.items()}
+
+    def mask(self, text: str) -> str:
+        masked = self._pattern.sub(MASK, text) if self._pattern else text
+        return _SEALED.sub(MASK, masked) if _OPEN in masked else masked
+
+    def seal(self, text: str) -> str:
+        if self._pattern is None:
+            return text
+        return self._pattern.sub(lambda found: f"{_OPEN}{self._names[found.group(0)]}{_CLOSE}", text)
+
+    def unseal(self, text: str) -> str:
+        if _OPEN not in text:
+            return text
+        values = self.values
+        return _SEALED.sub(lambda found: values.get(found.group(1), MASK), text)
+
+    def mask_data(self, value: Any, key: str = "") -> Any:
+        """Plain data with secrets masked; under a key that looks secret also short values."""
+        if isinstance(value, str):
+            return MASK if key and value and looks_secret(key) else self.mask(value)
+        if isinstance(value, dict):
+            return {name: self.mask_data(item, str(name)) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self.mask_data(item, key) for item in value]
+        return value
+
+    def map_struct(self, value: Any, change: Callable[[str], str]) -> Any:
+        """A struct or plain data with every text changed."""
+        if self._pattern is None and change != self.unseal:
+            return value
+        return msgspec.convert(_walk(msgspec.to_builtins(value), change), type(value))
+
+    def stream(self) -> StreamMasker:
+        return StreamMasker([value.encode() for value in self._names])
+
+
+def _walk(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _walk(item, change) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_walk(item, change) for item in value]
+    return value
+
+
+class StreamMasker:
+    """Masks a stream of bytes in which a secret may be cut in two by chunk borders."""
+
+    def __init__(self, values: list[bytes]) -> None:
+        ordered = sorted(values, key=len, reverse=True)
+        self._pattern = re.compile(b"|".join(re.escape(value) for value in ordered)) if ordered else None
+        self._keep = max((len(value) for value in ordered), default=1) - 1
+        self._held = b""
+
+    def feed(self, data: bytes) -> bytes:
+        if self._pattern is None:
+            return data
+        text = self._pattern.sub(MASK.encode(), self._held + data)
+        cut = max(0, len(text) - self._keep)
+        self._held = text[cut:]
+        return text[:cut]
+
+    def close(self) -> bytes:
+        held, self._held = self._held, b""
+        return held
+
+
+def secret_values(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables whose names look secret."""
+    return {name: value for name, value in variables.items() if value and looks_secret(name)}

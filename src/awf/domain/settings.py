@@ -1,0 +1,33 @@
+"""How awf is set up. Precedence: flag, environment, project file, user file, default."""
+
+from typing import Annotated, Any, Literal
+
+from awf.domain.shape import Record
+
+__all__ = ["ConfigFile", "LogConfig", "TelemetryConfig"]
+
+
+class TelemetryConfig(Record, frozen=True, kw_only=True):
+    """Where traces go."""
+
+    endpoint: Annotated[str | None, "The OTLP/HTTP endpoint; none means no tracing."] = None
+    service_name: Annotated[str, "The name that traces carry."] = "awf"
+
+
+class LogConfig(Record, frozen=True, kw_only=True):
+    """The structured log."""
+
+    level: Annotated[
+        Literal["debug", "info", "warning", "error"] | None, "How much is logged of a run; none means nothing."
+    ] = None
+    format: Annotated[Literal["console", "json"], "Lines for people, or one JSON object per line."] = "console"
+    file: Annotated[str | None, "A file to log to instead of standard error."] = None
+
+
+class ConfigFile(Record, frozen=True, kw_only=True):
+    """`.awf/config.yaml` of a project, or `config.yaml` in the user's configuration directory."""
+
+    storage: Annotated[str | None, "The directory of the run store."] = None
+    inputs: Annotated[dict[str, Any], "Defaults for inputs, by name."] = {}
+    log: Annotated[LogConfig, "The structured log."] = LogConfig()
+    telemetry: Annotated[TelemetryConfig, "Where traces go."] = TelemetryConfig()

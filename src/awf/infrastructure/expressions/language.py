@@ -1,0 +1,45 @@
+"""The language of templates and conditions, with a memory for what was compiled before."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from awf.infrastructure.expressions.plain_template import plain_template
+
+if TYPE_CHECKING:
+    from awf.domain.ports.expressions import CompiledCondition, CompiledTemplate
+
+__all__ = ["ExpressionLanguage"]
+
+_LONG = 16_384  # characters; a few long texts may be remembered, not thousands
+
+
+class ExpressionLanguage:
+    """Implements the `Expressions` port."""
+
+    def __init__(self, *, remembered: int = 4096) -> None:
+        self._templates = lru_cache(maxsize=remembered)(_compile_template)
+        self._long_templates = lru_cache(maxsize=max(1, remembered // 128))(_compile_template)
+        self._conditions = lru_cache(maxsize=remembered)(_compile_condition)
+
+    def template(self, text: str) -> CompiledTemplate:
+        return self._templates(text) if len(text) < _LONG else self._long_templates(text)
+
+    def condition(self, text: str) -> CompiledCondition:
+        return self._conditions(text)
+
+
+def _compile_template(text: str) -> CompiledTemplate:
+    plain = plain_template(text)
+    if plain is not None:
+        return plain
+    from awf.infrastructure.expressions.jinja_template import compile_jinja
+
+    return compile_jinja(text)
+
+
+def _compile_condition(text: str) -> CompiledCondition:
+    from awf.infrastructure.expressions.condition import compile_condition
+
+    return compile_condition(text)

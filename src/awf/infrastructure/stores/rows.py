@@ -1,0 +1,40 @@
+"""Rows ↔ values."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from awf.domain.run import ErrorInfo, RunRecord, Usage
+
+__all__ = ["RUN_COLUMNS", "encode_optional", "run_from_row"]
+
+RUN_COLUMNS = (
+    "id, workflow, source, status, started_at, finished_at, exit_status, error, inputs, outputs, usage, parent, cwd, owner, digest"
+)
+
+
+def encode_optional(value: Any) -> str | None:
+    return None if value is None else msgspec.json.encode(value).decode()
+
+
+def run_from_row(row: tuple[Any, ...]) -> RunRecord:
+    return RunRecord(
+        id=row[0],
+        workflow=row[1],
+        source=row[2],
+        status=row[3],
+        started_at=row[4],
+        finished_at=row[5],
+        exit_status=row[6],
+        error=None if row[7] is None else msgspec.json.decode(row[7], type=ErrorInfo),
+        inputs=json.loads(row[8]),
+        outputs=json.loads(row[9]),
+        usage=None if row[10] is None else msgspec.json.decode(row[10], type=Usage),
+        parent=row[11],
+        cwd=row[12],
+        owner=row[13],
+        definition_hash=row[14],
+    )

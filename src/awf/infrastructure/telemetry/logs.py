@@ -1,0 +1,87 @@
+"""The structured log: stdlib logging, lines for people or one JSON object per line; secrets masked in both."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from typing import TYPE_CHECKING, Any
+
+from awf.domain.errors import AwfError
+from awf.domain.events import (
+    AgentText,
+    AgentThought,
+    Stamped,
+    StepFailed,
+    StepOutput,
+    Warned,
+    WorkflowFailed,
+    event_fields,
+)
+
+if TYPE_CHECKING:
+    from awf.domain.redaction import Masker
+
+__all__ = ["LogListener", "set_up_logging"]
+
+_NOISY = (StepOutput, AgentText, AgentThought)
+
+
+class _JsonFormatter(logging.Formatter):
+    def __init__(self, masker: Masker) -> None:
+        super().__init__()
+        self._masker = masker
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields: dict[str, Any] = {
+            "time": round(record.created, 6), "level": record.levelname.lower(), "logger": record.name, "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }  # fmt: skip
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        return json.dumps(self._masker.mask_data(fields), ensure_ascii=False, default=str)
+
+
+class _ConsoleFormatter(logging.Formatter):
+    def __init__(self, masker: Masker) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(name)s  %(message)s", "%H:%M:%S")
+        self._masker = masker
+
+    def format(self, record: logging.LogRecord) -> str:
+        shown = " ".join(f"{key}={value}" for key, value in getattr(record, "fields", {}).items() if value not in ("", None, {}))
+        line = super().format(record)
+        return self._masker.mask(f"{line}  {shown}" if shown else line)
+
+
+def set_up_logging(level: str, form: str, file: str | None, masker: Masker) -> None:
+    logger = logging.getLogger("awf")
+    for old in list(logger.handlers):
+        logger.removeHandler(old)
+        old.close()
+    try:
+        handler: logging.Handler = logging.FileHandler(file, encoding="utf-8") if file else logging.StreamHandler(sys.stderr)
+    except OSError as error:
+        raise AwfError("SYSTEM.IO.WRITE_FAILED", f"The log file {file} cannot be written: {error.strerror}.") from error
+    handler.setFormatter(_JsonFormatter(masker) if form == "json" else _ConsoleFormatter(masker))
+    logger.addHandler(handler)
+    logger.setLevel(level.upper())
+    logger.propagate = False
+
+
+class LogListener:
+    """Writes the course of a run to the log."""
+
+    def __init__(self) -> None:
+        self._logger = logging.getLogger("awf.run")
+
+    def __call__(self, stamped: Stamped) -> None:
+        event = stamped.event
+        if isinstance(event, StepFailed | WorkflowFailed):
+            level = logging.INFO if isinstance(event, StepFailed) and event.handled else logging.ERROR
+        elif isinstance(event, Warned):
+            level = logging.WARNING
+        else:
+            level = logging.DEBUG if isinstance(event, _NOISY) else logging.INFO
+        if self._logger.isEnabledFor(level):
+            fields = event_fields(stamped)
+            self._logger.log(level, fields.pop("type"), extra={"fields": {k: v for k, v in fields.items() if k != "time"}})

@@ -1,0 +1,38 @@
+"""`config.yaml` → settings, with the same strictness as workflow files."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from awf.domain.errors import InvalidWorkflowError
+from awf.domain.settings import ConfigFile
+from awf.infrastructure.yaml_files.nodes import parse_yaml
+from awf.infrastructure.yaml_files.reader import BAD, Reader, TooLargeError
+
+__all__ = ["read_config"]
+
+
+def read_config(path: str) -> ConfigFile | None:
+    """The file's settings, or None when there is no file. Raises with everything that is wrong with it."""
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read()
+    except OSError:
+        return None
+    shown = os.path.relpath(path) if not os.path.relpath(path).startswith("..") else path
+    if not data.strip():
+        return ConfigFile()
+    document, problems = parse_yaml(shown, data)
+    if document.root is not None:
+        reader = Reader()
+        try:
+            config = reader.record(ConfigFile, document.root, ())
+        except TooLargeError:
+            config = BAD
+        problems = [document.locate(problem) for problem in reader.problems]
+        if config is not BAD and not problems:
+            assert isinstance(config, ConfigFile)
+            return config
+    raise InvalidWorkflowError([msgspec.structs.replace(problem, code="USER.CONFIG.INVALID") for problem in problems])

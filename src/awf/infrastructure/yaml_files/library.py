@@ -1,0 +1,180 @@
+"""Finds workflow files and step templates, and reads a workflow with everything it calls."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Protocol
+
+from awf.domain.errors import AwfError
+from awf.domain.problem import suggest
+from awf.domain.program import Definition, LoadedFile, LoadedProgram
+from awf.domain.workflow import CallState
+from awf.infrastructure.yaml_files.nodes import MAX_BYTES, YamlText, parse_yaml
+from awf.infrastructure.yaml_files.workflow_file import read_workflow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["WorkflowLibrary"]
+
+_ENDINGS = (".yaml", ".yml")
+_MAX_FILES = 500
+
+
+class _Texts(Protocol):
+    """Where texts come from: the disk for a new run, the definition for a resumed one."""
+
+    def read(self, file: str) -> bytes: ...
+    def called(self, caller: str, written: str) -> str | None: ...
+    def template(self, name: str) -> str | None: ...
+    def template_names(self) -> list[str]: ...
+
+
+class WorkflowLibrary:
+    """`roots` are the searched directories with what to call them, first hit wins."""
+
+    def __init__(self, roots: Sequence[tuple[str, str]], template_dirs: Sequence[str]) -> None:
+        self._roots = roots
+        self._template_dirs = template_dirs
+
+    def names(self) -> list[tuple[str, str, str]]:
+        found: dict[str, tuple[str, str, str]] = {}
+        for root, source in self._roots:
+            for file in _yaml_files(root):
+                name = os.path.splitext(os.path.relpath(file, root))[0].replace(os.sep, "/")
+                found.setdefault(name, (name, file, source))
+        return [found[name] for name in sorted(found)]
+
+    def load(self, reference: str) -> LoadedProgram:
+        file = self.find(reference)
+        if file is None:
+            raise self._missing(reference)
+        return _read_program(file, _Disk(self))
+
+    def reload(self, definition: Definition) -> LoadedProgram:
+        return _read_program(definition.root, _Stored(definition))
+
+    def find(self, reference: str, *, beside: str = "") -> str | None:
+        """The file of a workflow named by its name, or by a path."""
+        looks_like_path = reference.endswith(_ENDINGS) or reference.startswith((".", "/"))
+        if looks_like_path:
+            path = os.path.join(os.path.dirname(beside), reference) if beside else reference
+            for candidate in (path, *(path + ending for ending in _ENDINGS)):
+                if os.path.isfile(candidate):
+                    return os.path.abspath(candidate)
+        if ".." in reference.split("/") or reference.startswith("/"):
+            return None
+        for root, _ in self._roots:
+            for ending in _ENDINGS:
+                candidate = os.path.join(root, reference + ending)
+                if os.path.isfile(candidate):
+                    return os.path.abspath(candidate)
+        return os.path.abspath(reference) if not beside and os.path.isfile(reference) else None
+
+    def find_template(self, name: str) -> str | None:
+        if ".." in name.split("/") or name.startswith("/"):
+            return None
+        for folder in self._template_dirs:
+            for ending in _ENDINGS:
+                candidate = os.path.join(folder, name + ending)
+                if os.path.isfile(candidate):
+                    return os.path.abspath(candidate)
+        return None
+
+    def template_names(self) -> list[str]:
+        return [
+            os.path.splitext(os.path.relpath(file, folder))[0] for folder in self._template_dirs for file in _yaml_files(folder)
+        ]
+
+    def _missing(self, reference: str) -> AwfError:
+        close = suggest(reference, [name for name, _, _ in self.names()])
+        looked = ", ".join(_short(root) for root, _ in self._roots) or "no directory"
+        return AwfError(
+            "USER.INPUT.MISSING_FILE",
+            f"There is no workflow '{reference}'.",
+            hint=f"did you mean '{close}'?" if close else f"Looked in {looked}. `awf list` shows what is there.",
+        )
+
+
+def _short(path: str) -> str:
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
+
+
+def _yaml_files(root: str) -> Iterator[str]:
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (os.path.join(folder, name) for name in sorted(files) if name.endswith(_ENDINGS))
+
+
+class _Disk:
+    def __init__(self, library: WorkflowLibrary) -> None:
+        self._library = library
+
+    def read(self, file: str) -> bytes:
+        try:
+            with open(file, "rb") as stream:
+                return stream.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise AwfError("SYSTEM.IO.READ_FAILED", f"{file} cannot be read: {error.strerror}.", hint="Check its permissions.") from error
+
+    def called(self, caller: str, written: str) -> str | None:
+        return self._library.find(written, beside=caller)
+
+    def template(self, name: str) -> str | None:
+        return self._library.find_template(name)
+
+    def template_names(self) -> list[str]:
+        return self._library.template_names()
+
+
+class _Stored:
+    def __init__(self, definition: Definition) -> None:
+        self._definition = definition
+
+    def read(self, file: str) -> bytes:
+        return self._definition.texts[file].encode()
+
+    def called(self, caller: str, written: str) -> str | None:
+        return self._definition.called(caller, written)
+
+    def template(self, name: str) -> str | None:
+        return self._definition.templates.get(name)
+
+    def template_names(self) -> list[str]:
+        return list(self._definition.templates)
+
+
+def _read_program(root: str, source: _Texts) -> LoadedProgram:
+    texts: dict[str, str] = {}
+    links: dict[str, str] = {}
+    templates: dict[str, str] = {}
+    files: dict[str, LoadedFile] = {}
+
+    def load_template(name: str) -> tuple[YamlText | None, list[str]]:
+        file = source.template(name)
+        if file is None:
+            return None, source.template_names()
+        data = source.read(file)
+        texts[file] = data.decode("utf-8", "replace")
+        templates[name] = file
+        document, _ = parse_yaml(_short(file), data)
+        return document, []
+
+    todo = [root]
+    while todo and len(files) < _MAX_FILES:
+        file = todo.pop()
+        if file in files:
+            continue
+        data = source.read(file)
+        texts[file] = data.decode("utf-8", "replace") if len(data) <= MAX_BYTES else ""
+        loaded = read_workflow(_short(file), data, load_template)
+        files[file] = loaded
+        for state in loaded.draft.states.values():
+            if isinstance(state, CallState):
+                target = source.called(file, state.workflow)
+                if target is not None:
+                    links[f"{file}\n{state.workflow}"] = target
+                    todo.append(target)
+    definition = Definition(root=root, texts=texts, links=links, templates=templates)
+    return LoadedProgram(definition=definition, files=files)

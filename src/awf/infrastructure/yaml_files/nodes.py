@@ -1,0 +1,234 @@
+"""Text → YAML nodes that know their place. Everything odd about a file is found here or by the reader."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from awf.domain.problem import NodePath, Place, Problem
+
+try:
+    from yaml import CSafeLoader as _Loader
+except ImportError:  # a build of PyYAML without libyaml
+    from yaml import SafeLoader as _Loader  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "YamlText", "entries", "key_text", "parse_yaml", "plain_value"]
+
+MAX_BYTES = 5 * 1024 * 1024
+MAX_DEPTH = 100
+_SUSPICIOUS_DEPTH = 400  # the C composer recurses and cannot be trusted with tens of thousands of levels
+_LEADING = re.compile(r"^[ ?\-\t]*", re.MULTILINE)
+_INT = re.compile(r"[-+]?(0|[1-9][0-9_]*)$|0o[0-7_]+$|0x[0-9a-fA-F_]+$")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$")
+_WORDS: dict[str, Any] = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+}  # fmt: skip
+
+
+class YamlText:
+    """One file: its text, its root node, and how a path in it becomes a place."""
+
+    def __init__(self, file: str, text: str, root: yaml.Node | None) -> None:
+        self.file = file
+        self.root = root
+        self._text = text
+        self._lines: list[str] | None = None
+
+    def node_at(self, path: NodePath, *, key: bool = False) -> yaml.Node | None:
+        """The node of a path, or the nearest one above it that exists."""
+        node = self.root
+        for depth, part in enumerate(path):
+            at_key = key and depth == len(path) - 1
+            # A key of an agent state may stand in its nested `agent:` block.
+            found = _child(node, part, key=at_key) or _child(_child(node, "agent", key=False), part, key=at_key)
+            if found is None:
+                return node
+            node = found
+        return node
+
+    def locate(self, problem: Problem, offset: int = 0) -> Problem:
+        """The same problem with its place and source line. `offset` is a position inside a scalar's text."""
+        import msgspec
+
+        if problem.place is not None:
+            return problem
+        node = self.node_at(problem.path, key=problem.at_key)
+        if node is None:
+            return msgspec.structs.replace(problem, place=Place(self.file))
+        line, column = self._position(node, offset)
+        foreign = _foreign_file(node)
+        source = "" if foreign else self.line(line)
+        return msgspec.structs.replace(
+            problem, place=Place(foreign or self.file, line + 1, column + 1), source_line=source
+        )
+
+    def line(self, number: int) -> str:
+        if self._lines is None:
+            self._lines = self._text.splitlines()
+        return self._lines[number] if number < len(self._lines) else ""
+
+    def _position(self, node: yaml.Node, offset: int) -> tuple[int, int]:
+        line, column = node.start_mark.line, node.start_mark.column
+        if not offset or not isinstance(node, yaml.ScalarNode):
+            return line, column
+        if node.style in {"|", ">"}:
+            before = node.value[:offset]
+            row = line + 1 + before.count("\n")
+            indent = len(self.line(row)) - len(self.line(row).lstrip())
+            return row, indent + len(before) - (before.rfind("\n") + 1)
+        quote = 1 if node.style else 0
+        return (line, column + quote + offset) if "\n" not in node.value else (line, column)
+
+
+def _child(node: yaml.Node | None, part: str | int, *, key: bool) -> yaml.Node | None:
+    if isinstance(node, yaml.MappingNode):
+        for key_node, value_node in node.value:
+            if isinstance(key_node, yaml.ScalarNode) and key_node.value == str(part):
+                return key_node if key else value_node
+    elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        found: yaml.Node = node.value[part]
+        return found
+    return None
+
+
+def _foreign_file(node: yaml.Node) -> str:
+    name = str(node.start_mark.name)
+    return "" if name.startswith("<") else name
+
+
+def parse_yaml(file: str, data: bytes) -> tuple[YamlText, list[Problem]]:
+    """Parse one document. The text is returned also when it is broken, so that problems can show their line."""
+    if len(data) > MAX_BYTES:
+        return YamlText(file, "", None), [_too_large(file, f"The file has {len(data):,} bytes; {MAX_BYTES:,} are allowed.")]
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return YamlText(file, "", None), [_not_utf8(file, data, error)]
+    document = YamlText(file, text, None)
+    try:
+        if _may_be_deep(text) and _depth(text) > MAX_DEPTH:
+            return document, [_too_large(file, f"The file nests more than {MAX_DEPTH} levels deep.")]
+        document.root = _Loader(text).get_single_node()
+    except yaml.YAMLError as error:
+        return document, [_syntax_problem(document, error)]
+    if document.root is None:
+        return document, [_empty(file)]
+    return document, []
+
+
+def _may_be_deep(text: str) -> bool:
+    brackets = text.count("[") + text.count("{")
+    indent = max((len(found) for found in _LEADING.findall(text)), default=0)
+    return brackets > _SUSPICIOUS_DEPTH or indent * 2 > _SUSPICIOUS_DEPTH
+
+
+def _depth(text: str) -> int:
+    deepest = depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            deepest = max(deepest, depth)
+            if deepest > MAX_DEPTH:
+                break
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+    return deepest
+
+
+def _too_large(file: str, message: str) -> Problem:
+    return Problem(
+        code="WORKFLOW.PARSE.TOO_LARGE",
+        message=message,
+        place=Place(file),
+        hint="Move bulk text to prompt_file or script_file, and split the workflow with call_workflow.",
+    )
+
+
+def _empty(file: str) -> Problem:
+    return Problem(
+        code="WORKFLOW.PARSE.MISSING_FIELD",
+        message="The file is empty.",
+        place=Place(file, 1, 1),
+        hint="`awf new NAME` writes a workflow to start from.",
+    )
+
+
+def _not_utf8(file: str, data: bytes, error: UnicodeDecodeError) -> Problem:
+    before = data[: error.start]
+    return Problem(
+        code="WORKFLOW.PARSE.ENCODING",
+        message=f"Byte 0x{data[error.start]:02x} is not UTF-8 text.",
+        place=Place(file, before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1),
+        hint="Save the file as UTF-8.",
+    )
+
+
+def _syntax_problem(document: YamlText, error: yaml.YAMLError) -> Problem:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    what = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    context = getattr(error, "context", None)
+    place = Place(document.file, mark.line + 1, mark.column + 1) if mark else _reader_place(document, error)
+    tab = place.line and "\t" in document.line(place.line - 1)[: place.column]
+    return Problem(
+        code="WORKFLOW.PARSE.YAML_SYNTAX",
+        message=f"Not valid YAML: {what}{f' {context}' if context else ''}.",
+        place=place,
+        source_line=document.line(place.line - 1) if place.line else "",
+        hint="Indent with spaces, not tabs." if tab else "Look at indentation, quotes and brackets just before this place.",
+    )
+
+
+def _reader_place(document: YamlText, error: yaml.YAMLError) -> Place:
+    position = getattr(error, "position", None)
+    if not isinstance(position, int):
+        return Place(document.file)
+    before = document._text[:position]  # noqa: SLF001
+    return Place(document.file, before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1)
+
+
+def key_text(node: yaml.Node) -> str | None:
+    return str(node.value) if isinstance(node, yaml.ScalarNode) else None
+
+
+def entries(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+    """The entries of a mapping with `<<` merged in; own keys win."""
+    own = {key_text(key) for key, _ in node.value}
+    for key, value in node.value:
+        if key_text(key) != "<<" or getattr(key, "style", None):
+            yield key, value
+            continue
+        for merged in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+            if isinstance(merged, yaml.MappingNode):
+                for inner_key, inner_value in entries(merged):
+                    if key_text(inner_key) not in own:
+                        own.add(key_text(inner_key))
+                        yield inner_key, inner_value
+
+
+def plain_value(node: yaml.Node) -> Any:
+    """The value of a node as plain data. Only true/false are booleans: on, off, yes and no stay text."""
+    if isinstance(node, yaml.ScalarNode):
+        return _scalar(node)
+    if isinstance(node, yaml.SequenceNode):
+        return [plain_value(item) for item in node.value]
+    return {key_text(key) or "": plain_value(value) for key, value in entries(node)}
+
+
+def _scalar(node: yaml.ScalarNode) -> Any:
+    text: str = node.value
+    if node.style or node.tag == "tag:yaml.org,2002:str" and text in _WORDS and text:  # noqa: RUF021
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT.match(text):
+        digits = text.replace("_", "")
+        return int(digits, 0 if digits[:2] in {"0x", "0o"} else 10)
+    if _FLOAT.match(text):
+        return float(text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan"))
+    return text

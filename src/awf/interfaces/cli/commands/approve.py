@@ -1,0 +1,56 @@
+"""`awf approve`."""
+
+from __future__ import annotations
+
+import getpass
+from typing import TYPE_CHECKING
+
+import click
+
+from awf.interfaces.cli.options import echo_json, listing_options, make_app, run_id_argument, storage_option
+
+if TYPE_CHECKING:
+    from awf.domain.ports.run_store import OpenQuestion
+
+
+@click.command()
+@run_id_argument
+@click.argument("step", required=False, default="")
+@click.option("--deny", "outcome", flag_value="reject", help="Say no.")
+@click.option("--for-run", "outcome", flag_value="run", help="Say yes for the rest of the run.")
+@click.option("--once", "outcome", flag_value="once", default=True, help="Say yes this once (default).")
+@click.option("--text", help="The next line of a conversation; /end finishes it.")
+@storage_option
+@listing_options()
+def command(run_id: str, step: str, outcome: str, text: str | None, storage: str | None, output: str) -> int:
+    """Answer what RUN is waiting for; STEP tells which question, when there are several."""
+    from awf.domain.errors import AwfError
+    from awf.domain.ports.durability import Message
+
+    store = make_app(storage=storage).store
+    run = store.find(run_id)
+    question = _choose(store.questions(run.id), step, run.id)
+    if question.kind == "input" and text is None:
+        raise AwfError("USER.INPUT.USAGE", f"'{question.step}' waits for a line of conversation.", hint=f'awf approve {run.id} {question.step} --text "…"')
+    payload = {"text": text} if question.kind == "input" else {"outcome": outcome}
+    if not store.tell(run.id, question.topic, Message(payload, getpass.getuser())):
+        raise AwfError("USER.RUN.NOTHING_WAITING", f"'{question.step}' has been answered already.", hint=f"awf status {run.id}")
+    if output == "json":
+        echo_json({"run_id": run.id, "step": question.step, "path": question.path, **payload})
+    else:
+        print(f"{question.path}: {text if question.kind == 'input' else {'reject': 'denied', 'run': 'approved for this run', 'once': 'approved'}[outcome]}")
+    if not store.is_alive(run.id):
+        click.echo(f"The run is not running now; continue it with  awf resume {run.id}", err=True)
+    return 0
+
+
+def _choose(questions: list[OpenQuestion], step: str, run_id: str) -> OpenQuestion:
+    from awf.domain.errors import AwfError
+
+    found = [question for question in questions if not step or step in {question.step, question.path}]
+    if not found:
+        raise AwfError("USER.RUN.NOTHING_WAITING", f"{run_id} is not waiting for {f'an answer about {step!r}' if step else 'anything'}.", hint=f"awf status {run_id}")
+    if len(found) > 1:
+        names = ", ".join(question.path for question in found)
+        raise AwfError("USER.INPUT.USAGE", f"{run_id} is waiting for several answers: {names}.", hint=f"awf approve {run_id} {found[0].path}")
+    return found[0]

@@ -1,0 +1,40 @@
+"""`awf list`."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from awf.interfaces.cli.options import echo_json, listing_options, make_app
+
+_HEAD = re.compile(r"^(name|description|version):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+
+
+@click.command()
+@listing_options()
+def command(output: str) -> int:
+    """List the workflows that can be run from this folder."""
+    from awf.domain.program import WorkflowEntry
+
+    rows = [_entry(WorkflowEntry, *found) for found in make_app().library.names()]
+    if output == "json":
+        echo_json(rows)
+    elif not rows:
+        print("No workflows here. `awf init` writes a first one.")
+    else:
+        width = max(len(row.name) for row in rows)
+        for row in rows:
+            print(f"{row.name.ljust(width)}  {row.source:8}  {row.description or row.problem}".rstrip())
+    return 0
+
+
+def _entry(entry, name: str, file: str, source: str):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Only the head of the file is looked at: a listing of hundreds must be quick and survive broken files."""
+    try:
+        with open(file, encoding="utf-8", errors="replace") as stream:
+            head = stream.read(8192)
+    except OSError as error:
+        return entry(name=name, file=file, source=source, problem=f"cannot be read: {error.strerror}")
+    found = {key: value.strip("\"'") for key, value in _HEAD.findall(head.split("\nstates:", 1)[0])}
+    return entry(name=name, file=file, source=source, description=found.get("description", ""), version=found.get("version", ""))

@@ -1,0 +1,46 @@
+"""`awf logs`."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from awf.interfaces.cli.options import listing_options, make_app, run_id_argument, storage_option, use_color
+
+_POLL_SECONDS = 0.1
+
+
+@click.command()
+@run_id_argument
+@click.option("-f", "--follow", is_flag=True, help="Go on until the run ends.")
+@click.option("-v", "--verbose", count=True, help="More detail.")
+@storage_option
+@listing_options("text", "ndjson")
+def command(run_id: str, follow: bool, verbose: int, storage: str | None, output: str) -> int:
+    """Print what happened in RUN, in order; with -f also while it goes on, in whatever process."""
+    from awf.interfaces.cli.rendering.event_lines import EventLines
+    from awf.interfaces.cli.rendering.lines import line_text
+    from awf.interfaces.cli.rendering.stored_events import stamped_from
+    from awf.interfaces.cli.stored import stored_events
+
+    store = make_app(storage=storage).store
+    run = store.find(run_id)
+    lines = EventLines(verbose=verbose + 1)
+    after = 0
+    while True:
+        alive = store.is_alive(run.id)  # looked at first: what it wrote last is then read below
+        for stored in stored_events(store, run.id, after):
+            after = stored.seq
+            if output == "ndjson":
+                import json
+
+                sys.stdout.write(json.dumps(stored.fields, ensure_ascii=False) + "\n")
+            elif (stamped := stamped_from(stored.fields)) is not None:
+                for line in lines.lines(stamped):
+                    sys.stdout.write(line_text(line, color=use_color()) + "\n")
+        sys.stdout.flush()
+        if not follow or not alive:
+            return 0
+        time.sleep(_POLL_SECONDS)

@@ -1,0 +1,32 @@
+"""`awf status`."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from awf.interfaces.cli.options import echo_json, listing_options, make_app, run_id_argument, storage_option, use_color
+
+
+@click.command()
+@run_id_argument
+@storage_option
+@listing_options()
+def command(run_id: str, storage: str | None, output: str) -> int:
+    """Show where RUN stands: finished steps, what it is doing now, what it waits for."""
+    from awf.interfaces.cli.rendering.model import RunModel
+    from awf.interfaces.cli.rendering.status import status_lines
+    from awf.interfaces.cli.stored import all_events
+
+    store = make_app(storage=storage).store
+    run = store.find(run_id)
+    questions = store.questions(run.id) if run.status in {"waiting", "running"} else []
+    if output == "json":
+        echo_json({"run": run, "questions": questions, "alive": store.is_alive(run.id)})
+        return 0
+    model = RunModel()
+    for stamped in all_events(store, run.id):
+        model.apply(stamped)
+    print("\n".join(status_lines(model, now=time.time(), status=run.status, color=use_color())))
+    return 0

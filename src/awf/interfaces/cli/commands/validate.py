@@ -1,0 +1,52 @@
+"""`awf validate`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from awf.interfaces.cli.options import complete_workflow, listing_options, make_app, use_color
+
+
+@click.command()
+@click.argument("workflows", nargs=-1, metavar="[WORKFLOW]...", shell_complete=complete_workflow)
+@listing_options("text", "json", "quiet")
+def command(workflows: tuple[str, ...], output: str) -> int:
+    """Check workflows: by name, by path, or all that are found here.
+
+    Every mistake is reported at once, with its place and what to do. Nothing is started.
+    """
+    from awf.domain.errors import AwfError
+    from awf.domain.problem import Place, Problem
+
+    app = make_app()
+    names = list(workflows) or [file for _, file, _ in app.library.names()]
+    if not names:
+        raise AwfError("USER.INPUT.MISSING_FILE", "There is no workflow here.", hint="`awf init` writes a first one.")
+    problems: list[Problem] = []
+    for name in names:
+        try:
+            problems += app.validator.problems(app.library.load(name))
+        except AwfError as error:
+            problems.append(Problem(code=error.code, message=error.message, hint=error.hint, place=Place(name)))
+    return _tell(list(dict.fromkeys(problems)), len(names), output)
+
+
+def _tell(problems: list, count: int, output: str) -> int:  # type: ignore[type-arg]
+    from awf.domain.errors import exit_status
+    from awf.interfaces.cli.rendering.problems import problem_lines, problems_document
+
+    errors = [problem for problem in problems if problem.severity == "error"]
+    if output == "json":
+        import json
+
+        sys.stdout.write(json.dumps(problems_document(problems), ensure_ascii=False, indent=2) + "\n")
+    elif problems:
+        stream = sys.stdout if output == "text" else sys.stderr
+        stream.write("\n".join(problem_lines(problems, color=use_color())) + "\n")
+    elif output == "text":
+        print(f"{count} workflow{'s are' if count != 1 else ' is'} valid.")
+    if not errors:
+        return 0
+    return 2 if any(p.code.startswith("WORKFLOW") for p in errors) else exit_status(errors[0].code)

@@ -1,0 +1,94 @@
+"""Options that many commands share, and the application they set up."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from awf.bootstrap import App
+
+__all__ = ["echo_json", "input_option", "listing_options", "make_app", "parse_inputs", "run_id_argument", "storage_option", "use_color"]
+
+
+def storage_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--storage", metavar="DIR", help="Directory of the run store [env: AWF_STORAGE].")(function)
+
+
+def listing_options(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """-o with the formats a command has."""
+    names = formats or ("text", "json")
+    return click.option("-o", "--output", type=click.Choice(names), default="text", show_default=True, help="Form of the answer.")
+
+
+def input_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    text = "An input; @FILE takes the value from a file. Repeat for more."
+    return click.option("-i", "--input", "given", multiple=True, metavar="NAME=VALUE", help=text)(function)
+
+
+def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    del ctx, param
+    from awf.domain.ports.run_store import RunFilter
+
+    return [run.id for run in make_app().store.list(RunFilter(limit=50)) if run.id.startswith(incomplete)]
+
+
+def complete_workflow(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    del ctx, param
+    return [name for name, _, _ in make_app().library.names() if name.startswith(incomplete)]
+
+
+def run_id_argument(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.argument("run_id", metavar="RUN", shell_complete=complete_run)(function)
+
+
+def workflow_argument(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.argument("workflow", shell_complete=complete_workflow)(function)
+
+
+def make_app(**flags: Any) -> App:
+    from awf.bootstrap import App
+
+    return App(cwd=os.getcwd(), environment=os.environ, flags=flags)
+
+
+def use_color() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def echo_json(value: Any) -> None:
+    import json
+
+    import msgspec
+
+    sys.stdout.write(json.dumps(msgspec.to_builtins(value), ensure_ascii=False, indent=2) + "\n")
+
+
+def parse_inputs(app: App, given: tuple[str, ...]) -> dict[str, Any]:
+    """name=value pairs; a value that starts with @ is read from a file (@@ for a plain @)."""
+    from awf.domain.errors import AwfError
+
+    values: dict[str, Any] = {}
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise AwfError("USER.INPUT.INVALID_FORMAT", f"'{pair}' is not NAME=VALUE.", hint="Write --input name=value.")
+        values[name.strip()] = _from_file(app, value[1:]) if value.startswith("@") and not value.startswith("@@") else value.removeprefix("@")
+    return values
+
+
+def _from_file(app: App, written: str) -> str:
+    from awf.domain.errors import AwfError
+
+    candidates = [os.path.join(app.cwd, written)]
+    if written.startswith("prompts/") and ".." not in written.split("/"):
+        candidates += [os.path.join(folder, written.removeprefix("prompts/")) for folder in app.places.prompt_dirs]
+    for path in candidates:
+        if os.path.isfile(path):
+            return app.files.read(path).strip()
+    raise AwfError("USER.INPUT.MISSING_FILE", f"There is no file {written}.", hint="Write @@ for a value that begins with @.")

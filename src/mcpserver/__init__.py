@@ -1,0 +1,1 @@
+"""MCP spoken as a server. Standard library only; knows nothing of awf."""

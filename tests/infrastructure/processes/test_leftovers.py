@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from awf.infrastructure.processes import ending
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody can find them")
+
+# Detaches from everything: a session of its own and no parent.
+DAEMON = "setsid sh lasting daemon & until [ -s daemon ]; do sleep 0.01; done"
+
+
+async def test_a_background_process_is_ended_and_counted(runner, shell, sink, is_alive):
+    outcome = await runner.run(shell("sleep 1000 & echo $!"), sink)
+
+    assert outcome.exit_code == 0
+    assert outcome.leftovers == 1
+    assert not is_alive(int(sink.stdout))
+
+
+async def test_each_background_process_is_counted(linux_runner, shell, sink):
+    outcome = await linux_runner.run(shell("sleep 1000 & sleep 1000 & (sleep 1000 &) & wait $!"), sink)
+
+    assert outcome.leftovers == 3
+
+
+async def test_a_background_process_that_prints_without_end_does_not_hold_up_the_end(runner, shell):
+    outcome = await runner.run(shell("cat /dev/zero & exit 4"), lambda *_: None)
+
+    assert (outcome.exit_code, outcome.leftovers) == (4, 1)
+
+
+async def test_a_background_process_that_ignores_sigterm_is_killed(
+    runner, shell, sink, is_alive, tmp_path, number_in
+):
+    script = "sh deaf pid & until [ -s pid ]; do sleep 0.01; done"
+
+    outcome = await runner.run(shell(script), sink)
+
+    assert outcome.leftovers >= 1
+    assert not is_alive(number_in(tmp_path / "pid"))
+
+
+async def test_a_stopped_background_process_is_ended(runner, shell, sink, is_alive):
+    outcome = await runner.run(shell("sleep 1000 & kill -STOP $!; echo $!"), sink)
+
+    assert outcome.leftovers == 1
+    assert not is_alive(int(sink.stdout))
+
+
+async def test_a_background_process_may_use_the_grace(runner, shell, sink):
+    script = "sh -c 'trap \"echo bye; exit\" TERM; echo > set; while :; do sleep 0.01; done' & until [ -e set ]; do sleep 0.01; done"
+
+    await runner.run(shell(script), sink)
+
+    assert sink.stdout == b"bye\n"
+
+
+async def test_a_helper_that_finishes_by_itself_is_no_leftover(runner, shell, sink, monkeypatch):
+    monkeypatch.setattr(ending, "SETTLING_TIME", 30.0)
+
+    outcome = await runner.run(shell("(sleep 0.05; echo late) &"), sink)
+
+    assert sink.stdout == b"late\n"
+    assert outcome.leftovers == 0
+
+
+async def test_a_process_without_our_token_but_in_the_group_is_ended(runner, shell, sink, is_alive):
+    outcome = await runner.run(shell("env -i sleep 1000 & echo $!"), sink)
+
+    assert outcome.leftovers == 1
+    assert not is_alive(int(sink.stdout))
+
+
+@linux_only
+async def test_an_escaped_daemon_is_found_and_ended(linux_runner, shell, sink, is_alive, tmp_path, number_in):
+    outcome = await linux_runner.run(shell(DAEMON), sink)
+
+    assert outcome.leftovers == 1
+    assert not is_alive(number_in(tmp_path / "daemon"))
+
+
+@linux_only
+async def test_an_escaped_daemon_that_ignores_sigterm_is_killed(
+    linux_runner, shell, sink, is_alive, tmp_path, number_in
+):
+    script = DAEMON.replace("lasting", "deaf")
+
+    outcome = await linux_runner.run(shell(script), sink)
+
+    assert outcome.leftovers >= 1
+    assert not is_alive(number_in(tmp_path / "daemon"))
+
+
+@linux_only
+async def test_an_escaped_daemon_of_an_escaped_daemon_is_ended(
+    linux_runner, shell, sink, is_alive, tmp_path, number_in
+):
+    (tmp_path / "twice").write_text("setsid sh lasting second & exec sh lasting $1")
+    script = DAEMON.replace("lasting", "twice") + "; until [ -s second ]; do sleep 0.01; done"
+
+    outcome = await linux_runner.run(shell(script), sink)
+
+    assert outcome.leftovers == 2
+    assert not is_alive(number_in(tmp_path / "daemon"))
+    assert not is_alive(number_in(tmp_path / "second"))
+
+
+@linux_only
+async def test_an_escaped_daemon_ends_with_a_command_that_runs_too_long(
+    linux_runner, shell, sink, is_alive, tmp_path, number_in
+):
+    child = linux_runner.start(shell(DAEMON + "; echo ready; exec sleep 1000"), sink)
+    await sink.until(b"ready")
+    child.limit(0.01)
+
+    outcome = await child.wait()
+
+    assert outcome.timed_out
+    assert outcome.leftovers == 1
+    assert not is_alive(number_in(tmp_path / "daemon"))
+
+
+@linux_only
+async def test_the_commands_of_an_inner_awf_are_recognised(
+    linux_runner, shell, sink, is_alive, tmp_path, number_in
+):
+    script = "AWF_PROCESS_TOKEN=${AWF_PROCESS_TOKEN}0123; " + DAEMON
+
+    outcome = await linux_runner.run(shell(script), sink)
+
+    assert outcome.leftovers == 1
+    assert not is_alive(number_in(tmp_path / "daemon"))
+
+
+@linux_only
+@pytest.mark.race
+async def test_a_daemon_of_a_command_that_still_runs_is_left_alone(
+    linux_runner, shell, sink, new_sink, is_alive, tmp_path, number_in, in_background, until
+):
+    script = DAEMON + "; until [ -e enough ]; do sleep 0.01; done"
+    first = in_background(linux_runner.run(shell(script), sink))
+    daemon = await until(lambda: number_in(tmp_path / "daemon"))
+
+    others = [await linux_runner.run(shell("sleep 1000 &"), new_sink()) for _ in range(3)]
+    assert is_alive(daemon)
+    (tmp_path / "enough").touch()
+
+    assert [other.leftovers for other in others] == [1, 1, 1]
+    assert (await first).leftovers == 1
+    assert not is_alive(daemon)
+
+
+@linux_only
+async def test_a_dead_orphan_does_not_linger_while_the_command_runs(linux_runner, shell, sink):
+    script = (
+        "(sleep 0.01 & echo $! > pid); read pid < pid; while kill -0 $pid 2>/dev/null; do sleep 0.01; done"
+    )
+
+    outcome = await linux_runner.run(shell(script, timeout=30), sink)
+
+    assert not outcome.timed_out
+    assert outcome.leftovers == 0
+
+
+@linux_only
+async def test_children_that_others_started_in_this_process_stay_theirs(linux_runner, shell, sink):
+    other = subprocess.Popen(["/bin/sh", "-c", "exit 7"], stdout=subprocess.PIPE)
+    other.communicate()[0]
+    another = subprocess.Popen(["/bin/sh", "-c", "exit 7"], stdout=subprocess.PIPE)
+    assert another.stdout.read() == b""  # it is dead or dying now, and not waited for
+
+    outcome = await linux_runner.run(shell("sleep 1000 &"), sink)
+
+    assert outcome.leftovers == 1
+    assert another.wait() == 7
+    another.stdout.close()
