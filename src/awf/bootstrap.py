@@ -40,7 +40,9 @@ __all__ = ["App"]
 class App:
     """All services of one process, for one working directory."""
 
-    def __init__(self, *, cwd: str, environment: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, *, cwd: str, environment: Mapping[str, str], flags: Mapping[str, Any] | None = None
+    ) -> None:
         self.cwd = os.path.abspath(cwd)
         self.environment = dict(environment)
         self.flags = flags or {}
@@ -104,8 +106,12 @@ class App:
     def validator(self) -> Validator:
         from awf.application.authoring.validation import Validator
 
-        names = lambda: [name for name, _, _ in self.library.names()]  # noqa: E731
-        return Validator(self.expressions, self.providers, self.schemas, self.files.find, names)
+        return Validator(
+            self.expressions, self.providers, self.schemas, self.files.find, self._workflow_names
+        )
+
+    def _workflow_names(self) -> list[str]:
+        return [name for name, _, _ in self.library.names()]
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -138,36 +144,72 @@ class App:
         from awf.infrastructure.telemetry.tracing import open_tracer
 
         settings = self.settings
-        return open_tracer(settings.telemetry_endpoint.value, settings.telemetry_service_name.value, self.version, self.environment)
+        return open_tracer(
+            settings.telemetry_endpoint.value,
+            settings.telemetry_service_name.value,
+            self.version,
+            self.environment,
+        )
 
     @functools.cached_property
     def execution(self) -> ExecutionService:
         from awf.application.running.service import ExecutionService
 
-        return ExecutionService(self.library, self.validator, lambda: self.journal, lambda: self.store, self.settings.inputs.value)
+        return ExecutionService(
+            self.library, self.validator, lambda: self.journal, lambda: self.store, self.settings.inputs.value
+        )
 
-    def run_services(self, person: Person, *, approve_all: bool = False, unattended: bool = False, clock: Callable[[], float] = time.time) -> RunServices:
+    def run_services(
+        self,
+        person: Person,
+        *,
+        approve_all: bool = False,
+        unattended: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> RunServices:
         from awf.application.running.services import RunServices
 
         return RunServices(
-            runner=self.runner, expressions=self.expressions, providers=self.providers, schemas=self.schemas, files=self.files,
-            tracer=self.tracer, person=person, clock=clock, environment=self.environment, places=self._template_places(),
-            surroundings=self._surroundings(), cwd=self.cwd, version=self.version, masker=self.masker,
-            approve_all=approve_all, unattended=unattended,
-        )  # fmt: skip
+            runner=self.runner,
+            expressions=self.expressions,
+            providers=self.providers,
+            schemas=self.schemas,
+            files=self.files,
+            tracer=self.tracer,
+            person=person,
+            clock=clock,
+            environment=self.environment,
+            places=self._template_places(),
+            surroundings=self._surroundings(),
+            cwd=self.cwd,
+            version=self.version,
+            masker=self.masker,
+            approve_all=approve_all,
+            unattended=unattended,
+        )
 
     def _template_places(self) -> dict[str, str]:
         places = self.places
-        inside = {f"{kind}_dir": os.path.join(places.project, kind) for kind in ("scripts", "workflows", "templates")}
+        inside = {
+            f"{kind}_dir": os.path.join(places.project, kind)
+            for kind in ("scripts", "workflows", "templates")
+        }
         return {
-            **inside, "prompts_dir": places.prompt_dirs[0], "skills_dir": places.skill_dirs[0], "roles_dir": places.role_dirs[0],
-            "config_dir": places.config_home, "data_dir": self.settings.storage.value, "version": self.version,
-        }  # fmt: skip
+            **inside,
+            "prompts_dir": places.prompt_dirs[0],
+            "skills_dir": places.skill_dirs[0],
+            "roles_dir": places.role_dirs[0],
+            "config_dir": places.config_home,
+            "data_dir": self.settings.storage.value,
+            "version": self.version,
+        }
 
     def _surroundings(self) -> dict[str, str]:
         return {
-            "working_dir": self.cwd, "user": self.environment.get("USER") or self.environment.get("LOGNAME", ""), "hostname": os.uname().nodename,
-        }  # fmt: skip
+            "working_dir": self.cwd,
+            "user": self.environment.get("USER") or self.environment.get("LOGNAME", ""),
+            "hostname": os.uname().nodename,
+        }
 
     def terminal_person(self, pause: Callable[[], None], resume: Callable[[], None]) -> Person:
         from awf.infrastructure.terminal.person import TerminalPerson
@@ -183,7 +225,12 @@ class App:
         from awf.infrastructure.telemetry.logs import set_up_logging
 
         settings = self.settings
-        set_up_logging(settings.log_level.value or "error", settings.log_format.value, settings.log_file.value, self.masker)
+        set_up_logging(
+            settings.log_level.value or "error",
+            settings.log_format.value,
+            settings.log_file.value,
+            self.masker,
+        )
 
     def log_listener(self) -> Any:
         from awf.infrastructure.telemetry.logs import LogListener

@@ -8,8 +8,17 @@ import msgspec
 
 from awf.domain.run import Session, Usage
 
-__all__ = ["AgentFailure", "AgentReply", "AgentRequest", "DisplayEvent", "TextDelta", "Thought", "ToolFinished",
-           "ToolStarted", "UsageReport"]  # fmt: skip
+__all__ = [
+    "AgentFailure",
+    "AgentReply",
+    "AgentRequest",
+    "DisplayEvent",
+    "TextDelta",
+    "Thought",
+    "ToolFinished",
+    "ToolStarted",
+    "UsageReport",
+]
 
 
 class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +44,9 @@ class AgentReply(msgspec.Struct, frozen=True, kw_only=True):
 class AgentFailure(Exception):  # noqa: N818  an outcome of the work, not a fault of ours
     """The agent did not do its work."""
 
-    def __init__(self, message: str, *, code: str = "EXECUTION.AGENT.FAILED", retryable: bool = True, hint: str = "") -> None:
+    def __init__(
+        self, message: str, *, code: str = "EXECUTION.AGENT.FAILED", retryable: bool = True, hint: str = ""
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code

@@ -127,9 +127,7 @@ CATALOGUE: dict[str, Entry] = {
         "Use the suggested key; `awf schema` and docs/reference/workflow.md list them all.",
     ),
     "WORKFLOW.PARSE.MISSING_FIELD": Entry(
-        "A required key is missing",
-        "This part of the file cannot work without it.",
-        "Add the key.",
+        "A required key is missing", "This part of the file cannot work without it.", "Add the key."
     ),
     "WORKFLOW.PARSE.WRONG_TYPE": Entry(
         "A value has the wrong type",
@@ -298,9 +296,7 @@ CATALOGUE: dict[str, Entry] = {
         "The message of that state says why.",
     ),
     "EXECUTION.WORKFLOW.CANCELLED": Entry(
-        "The run was cancelled",
-        "By Ctrl+C, a signal, or `awf cancel`.",
-        "Continue it with `awf resume RUN`.",
+        "The run was cancelled", "By Ctrl+C, a signal, or `awf cancel`.", "Continue it with `awf resume RUN`."
     ),
     "EXECUTION.SUBWORKFLOW.FAILED": Entry(
         "A sub-workflow failed",
@@ -354,9 +350,7 @@ CATALOGUE: dict[str, Entry] = {
         "Upgrade awf, or choose another directory with --storage.",
     ),
     "SYSTEM.IO.READ_FAILED": Entry(
-        "A file cannot be read",
-        "It exists, but reading it failed.",
-        "Check its permissions.",
+        "A file cannot be read", "It exists, but reading it failed.", "Check its permissions."
     ),
     "SYSTEM.IO.WRITE_FAILED": Entry(
         "A file cannot be written",

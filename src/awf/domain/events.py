@@ -12,11 +12,33 @@ from typing import Any, Literal
 import msgspec
 
 __all__ = [
-    "EVENT_FORMAT", "EVENT_TYPES", "AgentText", "AgentThought", "AgentTool", "AgentUsage", "ApprovalRequired",
-    "ApprovalResolved", "Event", "InputReceived", "InputRequired", "LogLine", "StepCompleted", "StepFailed",
-    "StepOutput", "StepRetrying", "StepSkipped", "StepStarted", "Stamped", "Warned", "WorkflowCancelled",
-    "WorkflowCompleted", "WorkflowFailed", "WorkflowResumed", "WorkflowStarted", "event_fields",
-]  # fmt: skip
+    "EVENT_FORMAT",
+    "EVENT_TYPES",
+    "AgentText",
+    "AgentThought",
+    "AgentTool",
+    "AgentUsage",
+    "ApprovalRequired",
+    "ApprovalResolved",
+    "Event",
+    "InputReceived",
+    "InputRequired",
+    "LogLine",
+    "Stamped",
+    "StepCompleted",
+    "StepFailed",
+    "StepOutput",
+    "StepRetrying",
+    "StepSkipped",
+    "StepStarted",
+    "Warned",
+    "WorkflowCancelled",
+    "WorkflowCompleted",
+    "WorkflowFailed",
+    "WorkflowResumed",
+    "WorkflowStarted",
+    "event_fields",
+]
 
 EVENT_FORMAT = 1
 
@@ -192,10 +214,28 @@ class Warned(Event, frozen=True, kw_only=True, tag="warning"):
 
 
 EVENT_TYPES: tuple[type[Event], ...] = (
-    WorkflowStarted, WorkflowResumed, WorkflowCompleted, WorkflowFailed, WorkflowCancelled, StepStarted, StepCompleted,
-    StepFailed, StepRetrying, StepSkipped, StepOutput, AgentText, AgentThought, AgentTool, AgentUsage, ApprovalRequired,
-    ApprovalResolved, InputRequired, InputReceived, LogLine, Warned,
-)  # fmt: skip
+    WorkflowStarted,
+    WorkflowResumed,
+    WorkflowCompleted,
+    WorkflowFailed,
+    WorkflowCancelled,
+    StepStarted,
+    StepCompleted,
+    StepFailed,
+    StepRetrying,
+    StepSkipped,
+    StepOutput,
+    AgentText,
+    AgentThought,
+    AgentTool,
+    AgentUsage,
+    ApprovalRequired,
+    ApprovalResolved,
+    InputRequired,
+    InputReceived,
+    LogLine,
+    Warned,
+)
 
 
 class Stamped(msgspec.Struct, frozen=True):

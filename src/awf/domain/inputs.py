@@ -18,8 +18,13 @@ __all__ = ["check_value", "resolve_inputs"]
 
 _TRUE, _FALSE = {"true", "yes", "1", "on"}, {"false", "no", "0", "off"}
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "array": (list,), "object": (dict,),
-}  # fmt: skip
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
 
 
 def _coerce(kind: str, value: Any) -> Any:
@@ -57,12 +62,18 @@ def _from_text(kind: str, text: str) -> Any:
 
 
 _WANTED = {
-    "string": "text", "integer": "a whole number", "number": "a number", "boolean": "true or false",
-    "array": "a list (JSON, or values separated by commas)", "object": "a JSON object",
-}  # fmt: skip
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list (JSON, or values separated by commas)",
+    "object": "a JSON object",
+}
 
 
-def check_value(item: Input, value: Any, *, is_file: Callable[[str], bool] | None = None) -> tuple[Any, list[str]]:
+def check_value(
+    item: Input, value: Any, *, is_file: Callable[[str], bool] | None = None
+) -> tuple[Any, list[str]]:
     """The typed value, and what is wrong with it."""
     try:
         typed = _coerce(item.type, value)
@@ -96,7 +107,9 @@ def _rules(item: Input, value: Any, *, is_file: Callable[[str], bool] | None) ->
     return wrong
 
 
-def resolve_inputs(declared: Sequence[Input], given: Mapping[str, Any], *, is_file: Callable[[str], bool] | None = None) -> tuple[dict[str, Any], list[str]]:
+def resolve_inputs(
+    declared: Sequence[Input], given: Mapping[str, Any], *, is_file: Callable[[str], bool] | None = None
+) -> tuple[dict[str, Any], list[str]]:
     """Typed values for every declared input (absent optional ones are None), and all that is wrong."""
     values: dict[str, Any] = {}
     wrong: list[str] = []
@@ -104,13 +117,17 @@ def resolve_inputs(declared: Sequence[Input], given: Mapping[str, Any], *, is_fi
     for name in given:
         if name not in names:
             close = suggest(name, names)
-            wrong.append(f"'{name}' is not an input of this workflow{f' (did you mean {close}?)' if close else ''}.")
+            wrong.append(
+                f"'{name}' is not an input of this workflow{f' (did you mean {close}?)' if close else ''}."
+            )
     for item in declared:
         value = given.get(item.name, item.default)
         if value is None or (item.required and value == ""):
             values[item.name] = None if item.type != "string" or value is None else value
             if item.required:
-                wrong.append(f"'{item.name}' is required{f': {item.description}' if item.description else ''}.")
+                wrong.append(
+                    f"'{item.name}' is required{f': {item.description}' if item.description else ''}."
+                )
             continue
         values[item.name], problems = check_value(item, value, is_file=is_file)
         wrong += problems

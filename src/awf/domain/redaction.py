@@ -6,6 +6,7 @@ instead: the value is replaced by a mark that names it, and unsealed with the va
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,14 @@ __all__ = ["MASK", "Masker", "StreamMasker", "looks_secret"]
 MASK = "***"
 _SHORTEST = 4  # shorter values would black out ordinary text
 _WORDS = ("SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "CREDENTIAL", "CREDENTIALS")
-_PAIRS = (("API", "KEY"), ("PRIVATE", "KEY"), ("ACCESS", "KEY"), ("AUTH", "KEY"), ("ENCRYPTION", "KEY"), ("SIGNING", "KEY"))
+_PAIRS = (
+    ("API", "KEY"),
+    ("PRIVATE", "KEY"),
+    ("ACCESS", "KEY"),
+    ("AUTH", "KEY"),
+    ("ENCRYPTION", "KEY"),
+    ("SIGNING", "KEY"),
+)
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _SEALED = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
 
@@ -29,7 +37,7 @@ def looks_secret(name: str) -> bool:
     parts = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).upper().replace("-", "_").split("_")
     if any(part in _WORDS for part in parts):
         return True
-    return any(pair in _PAIRS for pair in zip(parts, parts[1:], strict=False))
+    return any(pair in _PAIRS for pair in itertools.pairwise(parts))
 
 
 class Masker:

@@ -18,9 +18,12 @@ class LogConfig(Record, frozen=True, kw_only=True):
     """The structured log."""
 
     level: Annotated[
-        Literal["debug", "info", "warning", "error"] | None, "How much is logged of a run; none means nothing."
+        Literal["debug", "info", "warning", "error"] | None,
+        "How much is logged of a run; none means nothing.",
     ] = None
-    format: Annotated[Literal["console", "json"], "Lines for people, or one JSON object per line."] = "console"
+    format: Annotated[Literal["console", "json"], "Lines for people, or one JSON object per line."] = (
+        "console"
+    )
     file: Annotated[str | None, "A file to log to instead of standard error."] = None
 
 

@@ -10,9 +10,23 @@ from typing import Annotated, Any
 import msgspec
 
 __all__ = [
-    "CONDITION", "DURATION", "NAME", "SIZE", "STATE", "TEMPLATE", "VALUE", "Condition", "Duration", "Kind",
-    "Name", "Record", "Size", "StateName", "Template", "Value",
-]  # fmt: skip
+    "CONDITION",
+    "DURATION",
+    "NAME",
+    "SIZE",
+    "STATE",
+    "TEMPLATE",
+    "VALUE",
+    "Condition",
+    "Duration",
+    "Kind",
+    "Name",
+    "Record",
+    "Size",
+    "StateName",
+    "Template",
+    "Value",
+]
 
 
 class Kind(enum.Enum):

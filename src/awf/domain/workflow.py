@@ -9,10 +9,30 @@ from typing import Annotated, Any, ClassVar, Literal
 from awf.domain.shape import Condition, Duration, Name, Record, Size, StateName, Template, Value
 
 __all__ = [
-    "STATE_TYPES", "AgentState", "Approval", "CallState", "Capture", "CommandState", "Conversation", "ForEachState",
-    "Hook", "InlineFailure", "Input", "InputValidation", "Limits", "ParallelState", "Retry", "SkillRef", "State",
-    "StepHooks", "TerminalState", "Transition", "WhileState", "Workflow", "WorkflowHooks",
-]  # fmt: skip
+    "STATE_TYPES",
+    "AgentState",
+    "Approval",
+    "CallState",
+    "Capture",
+    "CommandState",
+    "Conversation",
+    "ForEachState",
+    "Hook",
+    "InlineFailure",
+    "Input",
+    "InputValidation",
+    "Limits",
+    "ParallelState",
+    "Retry",
+    "SkillRef",
+    "State",
+    "StepHooks",
+    "TerminalState",
+    "Transition",
+    "WhileState",
+    "Workflow",
+    "WorkflowHooks",
+]
 
 
 class InputValidation(Record, frozen=True, kw_only=True):
@@ -23,7 +43,9 @@ class InputValidation(Record, frozen=True, kw_only=True):
     min: Annotated[float | None, "The least number allowed."] = None
     max: Annotated[float | None, "The greatest number allowed."] = None
     file_exists: Annotated[bool, "The value must be the path of an existing file."] = False
-    file_extension: Annotated[list[str] | None, "File name endings allowed, with the dot: [.yaml, .yml]."] = None
+    file_extension: Annotated[list[str] | None, "File name endings allowed, with the dot: [.yaml, .yml]."] = (
+        None
+    )
 
 
 class Input(Record, frozen=True, kw_only=True):
@@ -52,7 +74,9 @@ class Retry(Record, frozen=True, kw_only=True):
     ] = "exponential"
     multiplier: Annotated[float, "The factor of exponential growth."] = 2.0
     jitter: Annotated[float, "Spread each pause by this fraction, 0 to 1."] = 0.0
-    retryable_exit_codes: Annotated[list[int] | None, "Retry only on these exit codes; otherwise on any failure."] = None
+    retryable_exit_codes: Annotated[
+        list[int] | None, "Retry only on these exit codes; otherwise on any failure."
+    ] = None
 
 
 class Capture(Record, frozen=True, kw_only=True):
@@ -60,7 +84,9 @@ class Capture(Record, frozen=True, kw_only=True):
 
     stdout: Annotated[Name | None, "Keep standard output as {{ vars.NAME }}."] = None
     stderr: Annotated[Name | None, "Keep standard error as {{ vars.NAME }}."] = None
-    max_size: Annotated[Size, "How much of each stream templates can use; the whole is always kept in a file."] = 1_048_576
+    max_size: Annotated[
+        Size, "How much of each stream templates can use; the whole is always kept in a file."
+    ] = 1_048_576
     encoding: Annotated[str, "The text encoding of the output."] = "utf-8"
 
 
@@ -83,7 +109,9 @@ class WorkflowHooks(Record, frozen=True, kw_only=True):
 
     workflow_start: Annotated[list[Hook], "Before the first state."] = []
     workflow_end: Annotated[list[Hook], "After a successful end."] = []
-    workflow_error: Annotated[list[Hook], "After a failure; {{ error.message }} and others say what it was."] = []
+    workflow_error: Annotated[
+        list[Hook], "After a failure; {{ error.message }} and others say what it was."
+    ] = []
     workflow_cancel: Annotated[list[Hook], "After a cancellation."] = []
 
 
@@ -109,7 +137,9 @@ class Approval(Record, frozen=True, kw_only=True):
         Literal["skip", "error", "abort"],
         "On a no: go on without the state, let the state fail, or end the run.",
     ] = "abort"
-    timeout: Annotated[Duration | None, "How long to wait; running out of time is its own outcome, not a no."] = None
+    timeout: Annotated[
+        Duration | None, "How long to wait; running out of time is its own outcome, not a no."
+    ] = None
 
 
 class Limits(Record, frozen=True, kw_only=True):
@@ -154,8 +184,12 @@ class Runnable(StateCommon, frozen=True, kw_only=True):
     retry: Annotated[Retry | None, "Try again when it fails."] = None
     hooks: Annotated[StepHooks | None, "Small things to do before and after."] = None
     env: Annotated[dict[str, Template], "Environment variables for the state's processes."] = {}
-    depends_on: Annotated[list[StateName], "As a parallel branch: wait for these branches to succeed first."] = []
-    approval: Annotated[Approval | str | bool | None, "Ask a person first: true, the question, or the details."] = None
+    depends_on: Annotated[
+        list[StateName], "As a parallel branch: wait for these branches to succeed first."
+    ] = []
+    approval: Annotated[
+        Approval | str | bool | None, "Ask a person first: true, the question, or the details."
+    ] = None
     limits: Annotated[Limits | None, "What this state may spend."] = None
 
 
@@ -164,7 +198,9 @@ class CommandState(Runnable, frozen=True, kw_only=True):
 
     kind: ClassVar[str] = "step"
     command: Annotated[Template | None, "The command, run by the shell."] = None
-    script_file: Annotated[Template | None, "A script to run instead; its #! line chooses the interpreter."] = None
+    script_file: Annotated[
+        Template | None, "A script to run instead; its #! line chooses the interpreter."
+    ] = None
     dir: Annotated[Template | None, "The working directory."] = None
     shell: Annotated[str | None, "The shell to use; else $SHELL, else /bin/sh."] = None
     capture: Annotated[Capture | None, "Name the output, and set how much of it is kept."] = None
@@ -176,15 +212,27 @@ class AgentState(Runnable, frozen=True, kw_only=True):
     kind: ClassVar[str] = "agent"
     provider: Annotated[Template, "The agent that does it."]
     prompt: Annotated[Template | None, "The task."] = None
-    prompt_file: Annotated[Template | None, "A file that holds the task; placeholders in it are filled in."] = None
+    prompt_file: Annotated[
+        Template | None, "A file that holds the task; placeholders in it are filled in."
+    ] = None
     system_prompt: Annotated[Template | None, "Standing instructions for the agent."] = None
-    role: Annotated[Template | None, "A role, by name or directory: its AGENTS.md goes before the system prompt."] = None
-    skills: Annotated[list[str | SkillRef], "Skills, by name or directory: their text goes before the prompt."] = []
-    mode: Annotated[Literal["single", "conversation"], "One answer, or a conversation with the person."] = "single"
+    role: Annotated[
+        Template | None, "A role, by name or directory: its AGENTS.md goes before the system prompt."
+    ] = None
+    skills: Annotated[
+        list[str | SkillRef], "Skills, by name or directory: their text goes before the prompt."
+    ] = []
+    mode: Annotated[Literal["single", "conversation"], "One answer, or a conversation with the person."] = (
+        "single"
+    )
     conversation: Annotated[Conversation | None, "Keep the session; continue an earlier one."] = None
     options: Annotated[dict[str, Value], "Options of the provider, such as model."] = {}
-    output_format: Annotated[Literal["text", "json"] | None, "Take the answer as plain text or as JSON."] = None
-    output_schema: Annotated[dict[str, Any] | None, "A JSON Schema that the answer must meet; one repair is asked for."] = None
+    output_format: Annotated[Literal["text", "json"] | None, "Take the answer as plain text or as JSON."] = (
+        None
+    )
+    output_schema: Annotated[
+        dict[str, Any] | None, "A JSON Schema that the answer must meet; one repair is asked for."
+    ] = None
     dir: Annotated[Template | None, "The agent's working directory."] = None
 
 

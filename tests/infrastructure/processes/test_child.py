@@ -32,12 +32,7 @@ async def test_chunks_name_their_stream(runner, shell):
 
 @pytest.mark.parametrize(
     ("text", "lines"),
-    [
-        ("", []),
-        ("a", [b"a"]),
-        ("a\\n", [b"a"]),
-        ("\\n\\na\\r\\nb", [b"", b"", b"a\r", b"b"]),
-    ],
+    [("", []), ("a", [b"a"]), ("a\\n", [b"a"]), ("\\n\\na\\r\\nb", [b"", b"", b"a\r", b"b"])],
 )
 async def test_lines_are_cut_at_newlines_only(runner, shell, text, lines):
     async with runner.start(shell(f"printf '{text}'")) as child:

@@ -24,7 +24,9 @@ from awf.infrastructure.processes import ProcessRunner
 async def main(script, portable):
     runner = ProcessRunner(grace=0.3, portable=portable == "portable")
     command = Command(argv=("/bin/sh", "-c", script), cwd=os.getcwd(), env=dict(os.environ))
-    await runner.run(command, lambda *_: None)
+    child = runner.start(command, lambda *_: None)
+    open("noted", "w").close()
+    await child.wait()
 
 asyncio.run(main(*sys.argv[1:]))
 """
@@ -87,7 +89,7 @@ async def test_when_awf_is_killed_a_stopped_command_and_one_without_our_token_en
     script = "echo $$ > main; env -i sleep 1000 & echo $! > bare; kill -STOP $$"
     owner = own(script, "portable")
     pids = [await until(lambda n=name: number_in(tmp_path / n)) for name in ("main", "bare")]
-    await until(lambda: process_state(pids[0]) == "T")
+    await until(lambda: process_state(pids[0]) == "T" and (tmp_path / "noted").exists())
 
     owner.kill()
 
@@ -202,9 +204,9 @@ async def test_without_a_shell_commands_still_run(shell, sink, monkeypatch):
 
 
 @contextlib.contextmanager
-def _script_with(lines):
+def _script_with(lines, mark="AWF_PROCESS_TOKEN=none"):
     """The guard's script alone, at the moment it has read these lines and awf is gone."""
-    command = [guard.SHELL, "-c", guard.SCRIPT, "awf-guard", "AWF_PROCESS_TOKEN=none", "3"]
+    command = [guard.SHELL, "-c", guard.SCRIPT, "awf-guard", mark, "3"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as script:
         script.stdin.write(lines)
         script.stdin.close()
@@ -241,3 +243,21 @@ def test_the_script_forgets_only_what_it_is_told_to(group):
 
     with _script_with(lines):
         assert group.wait(30) == -signal.SIGTERM
+
+
+def test_the_script_finds_a_group_through_the_mark_of_its_leader():
+    mark = f"AWF_PROCESS_TOKEN={os.urandom(8).hex()}"
+    leader = subprocess.Popen(
+        ["/bin/sh", "-c", "env -i sleep 1000 & echo $!; exec 1>&-; wait"],
+        env=dict([mark.split("="), ("PATH", os.environ["PATH"])]),
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+    )
+    with leader.stdout as printed:
+        member = int(printed.readline())
+
+    with _script_with(b"", mark):
+        assert leader.wait(30) == -signal.SIGTERM
+
+    _let_orphans_end()
+    assert not os.path.exists(f"/proc/{member}")

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 
 import pytest
 
-from awf.infrastructure.processes import ending
+from awf.infrastructure.processes import ProcessRunner, ending
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody can find them")
 
@@ -167,14 +168,30 @@ async def test_a_dead_orphan_does_not_linger_while_the_command_runs(linux_runner
 
 
 @linux_only
-async def test_children_that_others_started_in_this_process_stay_theirs(linux_runner, shell, sink):
-    other = subprocess.Popen(["/bin/sh", "-c", "exit 7"], stdout=subprocess.PIPE)
-    other.communicate()[0]
-    another = subprocess.Popen(["/bin/sh", "-c", "exit 7"], stdout=subprocess.PIPE)
-    assert another.stdout.read() == b""  # it is dead or dying now, and not waited for
+async def test_children_that_others_started_in_this_process_stay_theirs(shell, sink):
+    with subprocess.Popen(["/bin/sh", "-c", "exit 7"], stdout=subprocess.PIPE) as other:
+        assert other.stdout.read() == b""  # it is dead or dying now, and not waited for
+        runner = ProcessRunner(grace=1000)
 
-    outcome = await linux_runner.run(shell("sleep 1000 &"), sink)
+        async with asyncio.timeout(60):
+            outcomes = [await runner.run(shell(script), sink) for script in ("true", "sleep 1000 &")]
+        await runner.close()
 
-    assert outcome.leftovers == 1
-    assert another.wait() == 7
-    another.stdout.close()
+        assert [outcome.leftovers for outcome in outcomes] == [0, 1]
+        assert other.wait() == 7
+
+
+@linux_only
+@pytest.mark.race
+async def test_every_escaped_daemon_is_reaped_by_the_time_the_command_is_over(
+    linux_runner, shell, sink, held, tmp_path, monkeypatch
+):
+    # One that is on its way out has no environment any more, and is none the less ours.
+    monkeypatch.setattr(ending, "SETTLING_TIME", 0.001)
+    await linux_runner.run(shell("true"), sink)
+    before = held()
+
+    for _ in range(60):
+        outcome = await linux_runner.run(shell(DAEMON), sink)
+        assert (outcome.leftovers, held()) == (1, before)
+        (tmp_path / "daemon").unlink()

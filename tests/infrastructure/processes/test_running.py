@@ -3,9 +3,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import tracemalloc
 
 import pytest
+
+import awf
 
 
 async def test_each_stream_is_handed_over_raw_and_in_order(runner, shell, sink):
@@ -166,3 +170,26 @@ async def test_a_command_that_widened_its_pipe_loses_nothing(linux_runner, pytho
     await linux_runner.run(python(source), sink)
 
     assert len(sink.stdout) == 1 << 20
+
+
+def test_exit_codes_survive_a_parent_that_ignores_dead_children():
+    source = """
+import asyncio, os, signal
+from awf.domain.ports.command_runner import Command
+from awf.infrastructure.processes import ProcessRunner
+
+async def main():
+    runner = ProcessRunner()
+    command = Command(argv=("/bin/sh", "-c", "exit 7"), cwd="", env={})
+    print((await runner.run(command, print)).exit_code)
+    await runner.close()
+
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+asyncio.run(main())
+"""
+    source_root = os.path.dirname(os.path.dirname(awf.__file__))
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join([source_root, *sys.path])}
+
+    done = subprocess.run([sys.executable, "-c", source], env=env, stdout=subprocess.PIPE, check=True)
+
+    assert done.stdout == b"7\n"

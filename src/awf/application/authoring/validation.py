@@ -82,55 +82,90 @@ class Validator:
 
     def _file(self, written: str, path: NodePath, workflow_file: str) -> Iterator[Problem]:
         if "{" not in written and self._find_file(written, workflow_file) is None:
-            yield Problem(code="USER.INPUT.MISSING_FILE", message=f"There is no file {written}.", path=path,
-                          hint="Paths are looked up beside the workflow file, then in the working directory.")  # fmt: skip
+            yield Problem(
+                code="USER.INPUT.MISSING_FILE",
+                message=f"There is no file {written}.",
+                path=path,
+                hint="Paths are looked up beside the workflow file, then in the working directory.",
+            )
 
     def _agent(self, state: AgentState, path: NodePath, file: str) -> Iterator[Problem]:
         if state.prompt_file:
             yield from self._file(state.prompt_file, (*path, "prompt_file"), file)
         if state.output_schema is not None and (wrong := self._schemas.problem_with(state.output_schema)):
-            yield Problem(code="WORKFLOW.VALIDATION.INVALID_SCHEMA", message=f"Not a valid JSON Schema: {wrong}", path=(*path, "output_schema"))
+            yield Problem(
+                code="WORKFLOW.VALIDATION.INVALID_SCHEMA",
+                message=f"Not a valid JSON Schema: {wrong}",
+                path=(*path, "output_schema"),
+            )
         if "{" in state.provider:
             return
         provider = self._providers.get(state.provider)
         if provider is None:
             close = suggest(state.provider, self._providers)
             yield Problem(
-                code="WORKFLOW.VALIDATION.UNKNOWN_PROVIDER", message=f"No agent provider is named '{state.provider}'.", path=(*path, "provider"),
-                hint=f"did you mean '{close}'?" if close else f"Providers: {', '.join(sorted(self._providers))}.",
-            )  # fmt: skip
+                code="WORKFLOW.VALIDATION.UNKNOWN_PROVIDER",
+                message=f"No agent provider is named '{state.provider}'.",
+                path=(*path, "provider"),
+                hint=f"did you mean '{close}'?"
+                if close
+                else f"Providers: {', '.join(sorted(self._providers))}.",
+            )
             return
         for wrong_option in provider.check_options(state.options):
-            yield Problem(code="WORKFLOW.VALIDATION.INVALID_OPTIONS", message=wrong_option.message, at_key=True,
-                          path=(*path, "options", wrong_option.key), hint=wrong_option.hint)  # fmt: skip
+            yield Problem(
+                code="WORKFLOW.VALIDATION.INVALID_OPTIONS",
+                message=wrong_option.message,
+                at_key=True,
+                path=(*path, "options", wrong_option.key),
+                hint=wrong_option.hint,
+            )
 
     def _call(self, state: CallState, path: NodePath, file: str, loaded: LoadedProgram) -> Iterator[Problem]:
         target = loaded.definition.called(file, state.workflow)
         if target is None or target not in loaded.files:
             close = suggest(state.workflow, self._workflow_names())
             yield Problem(
-                code="WORKFLOW.VALIDATION.UNKNOWN_WORKFLOW", message=f"There is no workflow '{state.workflow}'.", path=(*path, "workflow"),
-                hint=f"did you mean '{close}'?" if close else "`awf list` shows the names that can be called.",
-            )  # fmt: skip
+                code="WORKFLOW.VALIDATION.UNKNOWN_WORKFLOW",
+                message=f"There is no workflow '{state.workflow}'.",
+                path=(*path, "workflow"),
+                hint=f"did you mean '{close}'?"
+                if close
+                else "`awf list` shows the names that can be called.",
+            )
             return
         if self._leads_back(target, file, loaded):
-            yield Problem(code="WORKFLOW.VALIDATION.RECURSION", message=f"'{state.workflow}' leads back to this workflow, or calls more than {MAX_CALL_DEPTH} levels deep.",
-                          path=(*path, "workflow"), hint="Break the circle, or use a loop state.")  # fmt: skip
+            yield Problem(
+                code="WORKFLOW.VALIDATION.RECURSION",
+                message=f"'{state.workflow}' leads back to this workflow, or calls more than {MAX_CALL_DEPTH} levels deep.",
+                path=(*path, "workflow"),
+                hint="Break the circle, or use a loop state.",
+            )
         called = loaded.files[target].draft
         if called.workflow is not None:
             yield from _call_inputs(state, path, called.workflow)
         for inner in state.outputs:
             if inner not in called.states and inner not in called.broken_states:
                 close = suggest(inner, called.states)
-                yield Problem(code="WORKFLOW.VALIDATION.UNDEFINED_STEP", message=f"'{state.workflow}' has no state '{inner}'.", at_key=True,
-                              path=(*path, "outputs", inner), hint=f"did you mean '{close}'?" if close else "")  # fmt: skip
+                yield Problem(
+                    code="WORKFLOW.VALIDATION.UNDEFINED_STEP",
+                    message=f"'{state.workflow}' has no state '{inner}'.",
+                    at_key=True,
+                    path=(*path, "outputs", inner),
+                    hint=f"did you mean '{close}'?" if close else "",
+                )
 
     def _leads_back(self, start: str, goal: str, loaded: LoadedProgram) -> bool:
         level, seen = [start], {start}
         for _ in range(MAX_CALL_DEPTH):
             if goal in level:
                 return True
-            level = [target for file in level for target in _calls(file, loaded) if target == goal or target not in seen]
+            level = [
+                target
+                for file in level
+                for target in _calls(file, loaded)
+                if target == goal or target not in seen
+            ]
             seen.update(level)
             if not level:
                 return False
@@ -150,12 +185,22 @@ def _call_inputs(state: CallState, path: NodePath, called: Workflow) -> Iterator
     for given in state.inputs:
         if given not in names:
             close = suggest(given, names)
-            yield Problem(code="WORKFLOW.VALIDATION.UNDEFINED_INPUT", message=f"'{state.workflow}' has no input '{given}'.", at_key=True,
-                          path=(*path, "inputs", given), hint=f"did you mean '{close}'?" if close else "")  # fmt: skip
+            yield Problem(
+                code="WORKFLOW.VALIDATION.UNDEFINED_INPUT",
+                message=f"'{state.workflow}' has no input '{given}'.",
+                at_key=True,
+                path=(*path, "inputs", given),
+                hint=f"did you mean '{close}'?" if close else "",
+            )
     for item in called.inputs:
         if item.required and item.default is None and item.name not in state.inputs:
-            yield Problem(code="WORKFLOW.VALIDATION.UNDEFINED_INPUT", message=f"'{state.workflow}' needs the input '{item.name}'.",
-                          path=path, at_key=True, hint=f"Add inputs: {{{item.name}: …}}")  # fmt: skip
+            yield Problem(
+                code="WORKFLOW.VALIDATION.UNDEFINED_INPUT",
+                message=f"'{state.workflow}' needs the input '{item.name}'.",
+                path=path,
+                at_key=True,
+                hint=f"Add inputs: {{{item.name}: …}}",
+            )
 
 
 def _position(problem: Problem) -> tuple[str, int, int]:

@@ -9,12 +9,11 @@ import msgspec
 from awf.application.running.routing import retry_delay
 from awf.domain.events import Event, StepCompleted, StepFailed, StepRetrying, StepStarted
 from awf.domain.ports.expressions import ExpressionError
-from awf.domain.run import Usage
 from awf.domain.workflow import AgentState, CallState, CommandState, ForEachState, ParallelState, WhileState
 
 if TYPE_CHECKING:
     from awf.application.running.walk import StepContext
-    from awf.domain.run import StepResult
+    from awf.domain.run import StepResult, Usage
     from awf.domain.workflow import Runnable
 
 __all__ = ["LEAVES", "ended", "is_leaf", "started", "usage_fields"]
@@ -29,9 +28,14 @@ def is_leaf(state: Runnable) -> bool:
 
 def started(step: StepContext, state: Runnable, attempt: int) -> StepStarted:
     return StepStarted(
-        path=step.path, step=step.name, kind=state.kind, attempt=attempt, description=state.description,
-        detail=_detail(step, state), total=len(state.parallel) if isinstance(state, ParallelState) else 0,
-    )  # fmt: skip
+        path=step.path,
+        step=step.name,
+        kind=state.kind,
+        attempt=attempt,
+        description=state.description,
+        detail=_detail(step, state),
+        total=len(state.parallel) if isinstance(state, ParallelState) else 0,
+    )
 
 
 def _detail(step: StepContext, state: Runnable) -> str:
@@ -59,28 +63,49 @@ def _rendered(step: StepContext, template: str) -> str:
         return template
 
 
-def ended(state: Runnable, name: str, path: str, result: StepResult, attempt: int) -> Event:
+def ended(
+    state: Runnable, name: str, path: str, result: StepResult, attempt: int, *, final: bool = False
+) -> Event:
     from awf.application.running.walk import retryable
 
     duration = max(0, int((result.finished_at - result.started_at) * 1000))
     if result.ok:
         return StepCompleted(
-            path=path, step=name, kind=state.kind, duration_ms=duration, exit_code=result.exit_code, output=result.output[-_SHOWN:],
-            usage=usage_fields(result.usage), attempts=attempt,
-        )  # fmt: skip
+            path=path,
+            step=name,
+            kind=state.kind,
+            duration_ms=duration,
+            exit_code=result.exit_code,
+            output=result.output[-_SHOWN:],
+            usage=usage_fields(result.usage),
+            attempts=attempt,
+        )
     error = result.error
     assert error is not None
-    if retryable(state, result, attempt):
+    if not final and retryable(state, result, attempt):
         assert state.retry is not None
         return StepRetrying(
-            path=path, step=name, attempt=attempt + 1, max_attempts=state.retry.max_attempts,
-            delay_ms=int(retry_delay(state, attempt, 0) * 1000), code=error.code, message=error.message,
-        )  # fmt: skip
+            path=path,
+            step=name,
+            attempt=attempt + 1,
+            max_attempts=state.retry.max_attempts,
+            delay_ms=int(retry_delay(state, attempt, 0) * 1000),
+            code=error.code,
+            message=error.message,
+        )
     return StepFailed(
-        path=path, step=name, kind=state.kind, duration_ms=duration, code=error.code, message=error.message, exit_code=result.exit_code,
-        output=result.output[-_SHOWN:], stderr=result.stderr[-_SHOWN:], attempts=attempt,
+        path=path,
+        step=name,
+        kind=state.kind,
+        duration_ms=duration,
+        code=error.code,
+        message=error.message,
+        exit_code=result.exit_code,
+        output=result.output[-_SHOWN:],
+        stderr=result.stderr[-_SHOWN:],
+        attempts=attempt,
         handled=bool(not error.abort and (state.continue_on_error or state.transitions or state.on_failure)),
-    )  # fmt: skip
+    )
 
 
 def usage_fields(usage: Usage | None) -> dict[str, Any] | None:

@@ -34,18 +34,34 @@ async def ask_approval(step: StepContext, state: Runnable) -> Verdict:
     assert approval is not None
     topic = f"approval:{step.path}"
     message = step.render(approval.message) or f"Run '{step.name}'?"
-    request = ApprovalRequired(path=step.path, step=step.name, approval_id=topic, message=message, on_deny=approval.on_deny)
-    answer = await (step.durable.wait(topic, None) if step.durable.answered(topic) else _asked(step, request, approval.timeout))
-    outcome = "timeout" if answer is None else answer.payload.get("outcome")
+    request = ApprovalRequired(
+        path=step.path, step=step.name, approval_id=topic, message=message, on_deny=approval.on_deny
+    )
+    answer = await (
+        step.durable.wait(topic, None)
+        if step.durable.answered(topic)
+        else _asked(step, request, approval.timeout)
+    )
+    outcome = _outcome(answer)
     by = answer.sender if answer else ""
-    if outcome not in {"once", "run", "timeout"}:
-        outcome = "reject"
-    step.emit(ApprovalResolved(path=step.path, step=step.name, approval_id=topic, outcome=outcome, by=by), once=f"{topic}:resolved")  # type: ignore[arg-type]
-    if outcome == "once":
-        return "once"
-    if outcome == "run":
-        return "run"
-    return _refused(step, approval, timed_out=outcome == "timeout", why=str(answer.payload.get("reason", "")) if answer else "")
+    resolved = ApprovalResolved(path=step.path, step=step.name, approval_id=topic, outcome=outcome, by=by)
+    step.emit(resolved, once=f"{topic}:resolved")
+    if outcome == "once" or outcome == "run":  # noqa: PLR1714  narrows the type
+        return outcome
+    return _refused(
+        step,
+        approval,
+        timed_out=outcome == "timeout",
+        why=str(answer.payload.get("reason", "")) if answer else "",
+    )
+
+
+def _outcome(answer: Message | None) -> Literal["once", "run", "reject", "timeout"]:
+    """Whatever is not clearly a yes is a no."""
+    if answer is None:
+        return "timeout"
+    said = answer.payload.get("outcome")
+    return said if said in {"once", "run"} else "reject"
 
 
 async def _asked(step: StepContext, request: ApprovalRequired, timeout: float | None) -> Message | None:
@@ -60,13 +76,20 @@ async def _asked(step: StepContext, request: ApprovalRequired, timeout: float | 
 def _refused(step: StepContext, approval: Approval, *, timed_out: bool, why: str) -> Verdict:
     if why == "unattended":
         hint = "Answer with `awf approve`, or pass --yes."
-        return ErrorInfo("EXECUTION.INPUT.UNAVAILABLE", f"'{step.name}' needs an approval, and nobody can be asked.", hint, abort=True)
+        return ErrorInfo(
+            "EXECUTION.INPUT.UNAVAILABLE",
+            f"'{step.name}' needs an approval, and nobody can be asked.",
+            hint,
+            abort=True,
+        )
     if timed_out:
         message = f"Nobody answered the approval of '{step.name}' within {approval.timeout or 0:g} s."
         return ErrorInfo("EXECUTION.APPROVAL.TIMEOUT", message, "Resume the run and answer.", abort=True)
     if approval.on_deny == "skip":
         return "skip"
-    return ErrorInfo("EXECUTION.APPROVAL.DENIED", f"'{step.name}' was not approved.", abort=approval.on_deny == "abort")
+    return ErrorInfo(
+        "EXECUTION.APPROVAL.DENIED", f"'{step.name}' was not approved.", abort=approval.on_deny == "abort"
+    )
 
 
 async def _ask(step: StepContext, request: ApprovalRequired) -> None:
@@ -74,7 +97,9 @@ async def _ask(step: StepContext, request: ApprovalRequired) -> None:
     if services.approve_all:
         await step.durable.deliver(request.approval_id, Message({"outcome": "once"}, "--yes"))
     elif services.unattended:
-        await step.durable.deliver(request.approval_id, Message({"outcome": "reject", "reason": "unattended"}, "--no-input"))
+        await step.durable.deliver(
+            request.approval_id, Message({"outcome": "reject", "reason": "unattended"}, "--no-input")
+        )
     else:
         answer = await services.person.approve(request)
         if answer is not None:

@@ -32,15 +32,21 @@ async def run_conversation(step: StepContext, state: AgentState) -> StepResult:
         result = await _turn(step, state, turn, prompt, session)
         usage = add_usage(usage, result.usage)
         if result.error is not None:
-            return StepResult(status="failed", exit_code=1, error=result.error, usage=usage, session=result.session)
+            return StepResult(
+                status="failed", exit_code=1, error=result.error, usage=usage, session=result.session
+            )
         session = result.session
         line = await _next_line(step, turn)
         if line.strip().lower() in END_WORDS:
-            return StepResult(status="success", output=result.output, response=result.output, usage=usage, session=session)
+            return StepResult(
+                status="success", output=result.output, response=result.output, usage=usage, session=session
+            )
         prompt = line
 
 
-async def _turn(step: StepContext, state: AgentState, turn: int, prompt: str | None, session: Session | None) -> StepResult:
+async def _turn(
+    step: StepContext, state: AgentState, turn: int, prompt: str | None, session: Session | None
+) -> StepResult:
     from awf.application.running.walk import EndOfRecord, failed
 
     key = f"{step.key}/turn-{turn}"
@@ -55,12 +61,22 @@ async def _turn(step: StepContext, state: AgentState, turn: int, prompt: str | N
             async with asyncio.timeout(state.timeout):
                 reply = await call.ask(prompt if prompt is not None else call.prompt(), continued)
         except TimeoutError:
-            return Finished(failed("EXECUTION.STEP.TIMEOUT", f"A turn took longer than {state.timeout or 0:g} s."))
+            return Finished(
+                failed("EXECUTION.STEP.TIMEOUT", f"A turn took longer than {state.timeout or 0:g} s.")
+            )
         except AgentFailure as failure:
             return Finished(failed(failure.code, failure.message, failure.hint))
         finished = step.services.clock()
         return Finished(
-            StepResult(status="success", output=reply.text, response=reply.text, usage=call.usage, session=reply.session, started_at=started, finished_at=finished)
+            StepResult(
+                status="success",
+                output=reply.text,
+                response=reply.text,
+                usage=call.usage,
+                session=reply.session,
+                started_at=started,
+                finished_at=finished,
+            )
         )
 
     return await step.durable.step(key, work)
@@ -76,8 +92,14 @@ async def _next_line(step: StepContext, turn: int) -> str:
     if step.frame.replay_only:
         raise EndOfRecord
     if step.services.unattended:
-        raise AgentFailure("The conversation needs an answer, and nobody can be asked.", code="EXECUTION.INPUT.UNAVAILABLE", retryable=False)
-    request = InputRequired(path=step.path, step=step.name, input_id=topic, prompt=f"{step.name} (/end to finish)")
+        raise AgentFailure(
+            "The conversation needs an answer, and nobody can be asked.",
+            code="EXECUTION.INPUT.UNAVAILABLE",
+            retryable=False,
+        )
+    request = InputRequired(
+        path=step.path, step=step.name, input_id=topic, prompt=f"{step.name} (/end to finish)"
+    )
     step.emit(request)
     asking = spawn(_ask(step, request), f"ask {topic}")
     try:
@@ -85,7 +107,9 @@ async def _next_line(step: StepContext, turn: int) -> str:
     finally:
         await end_task(asking)
     line = str(answer.payload.get("text", "")) if answer else ""
-    step.emit(InputReceived(path=step.path, step=step.name, input_id=topic, text=line), once=f"{topic}:received")
+    step.emit(
+        InputReceived(path=step.path, step=step.name, input_id=topic, text=line), once=f"{topic}:received"
+    )
     return line
 
 

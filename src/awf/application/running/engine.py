@@ -50,14 +50,23 @@ class _Execution:
             "env": services.environment,
             "context": services.surroundings,
             "awf": services.places,
-            "workflow": {"id": record.id, "dir": record.source.rsplit("/", 1)[0] if "/" in record.source else "."},
+            "workflow": {
+                "id": record.id,
+                "dir": record.source.rsplit("/", 1)[0] if "/" in record.source else ".",
+            },
         }
         self.run_context = RunContext(owned, program, services)
-        scope = Scope(program.main, program.definition.root, dict(record.inputs), "", record.started_at, fixed)
+        scope = Scope(
+            program.main, program.definition.root, dict(record.inputs), "", record.started_at, fixed
+        )
         self.walk = Walk(self.run_context, scope)
 
     async def run(self) -> RunOutcome:
-        attributes = {"workflow.name": self.program.main.name, "workflow.version": self.program.main.version, "execution_id": self.owned.run_id}
+        attributes = {
+            "workflow.name": self.program.main.name,
+            "workflow.version": self.program.main.version,
+            "execution_id": self.owned.run_id,
+        }
         with self.services.tracer.span("workflow.run", attributes) as span:
             self._announce()
             outcome = await self._outcome()
@@ -68,11 +77,16 @@ class _Execution:
     def _announce(self) -> None:
         record, name, version = self.owned.record, self.program.main.name, self.services.version
         if self.owned.resumed:
-            self.owned.emit(WorkflowResumed(workflow=name, finished_steps=self.owned.finished_steps, version=version))
+            self.owned.emit(
+                WorkflowResumed(workflow=name, finished_steps=self.owned.finished_steps, version=version)
+            )
         else:
             shown = self.services.masker.mask_data(record.inputs)
             self.owned.emit(
-                WorkflowStarted(workflow=name, source=record.source, inputs=shown, version=version, parent=record.parent), once="workflow.started"
+                WorkflowStarted(
+                    workflow=name, source=record.source, inputs=shown, version=version, parent=record.parent
+                ),
+                once="workflow.started",
             )
 
     async def _outcome(self) -> RunOutcome:
@@ -104,7 +118,10 @@ class _Execution:
             ending = await self.walk.run()
             outputs = workflow_outputs(self.walk) if ending.error is None else {}
         except ExpressionError as error:
-            ending, outputs = Ending(error=ErrorInfo("EXECUTION.TEMPLATE.FAILED", f"outputs: {error.message}", error.hint)), {}
+            ending, outputs = (
+                Ending(error=ErrorInfo("EXECUTION.TEMPLATE.FAILED", f"outputs: {error.message}", error.hint)),
+                {},
+            )
         except AwfError as error:
             ending, outputs = Ending(error=ErrorInfo(error.code, error.message, error.hint)), {}
         await workflow_hooks(self.walk, "workflow_error" if ending.error else "workflow_end", ending)
@@ -116,22 +133,42 @@ class _Execution:
         if error is None:
             outcome = RunOutcome(status="completed", message=ending.message, outputs=outputs, usage=usage)
             shown = self.services.masker.mask_data(outputs)
-            event: Event = WorkflowCompleted(workflow=name, duration_ms=duration, message=ending.message, outputs=shown, usage=usage_fields(usage))
+            event: Event = WorkflowCompleted(
+                workflow=name,
+                duration_ms=duration,
+                message=ending.message,
+                outputs=shown,
+                usage=usage_fields(usage),
+            )
         else:
             status = error.exit_status or exit_status(error.code)
-            outcome = RunOutcome(status="failed", exit_status=status, message=ending.message, error=error, usage=usage)
+            outcome = RunOutcome(
+                status="failed", exit_status=status, message=ending.message, error=error, usage=usage
+            )
             event = WorkflowFailed(
-                workflow=name, duration_ms=duration, code=error.code, message=error.message, hint=error.hint, state=error.state,
-                exit_status=status, usage=usage_fields(usage),
-            )  # fmt: skip
+                workflow=name,
+                duration_ms=duration,
+                code=error.code,
+                message=error.message,
+                hint=error.hint,
+                state=error.state,
+                exit_status=status,
+                usage=usage_fields(usage),
+            )
         await self.owned.finish(outcome, (event,))
         return outcome
 
     async def _cancelled(self, reason: str) -> RunOutcome:
         with contextlib.suppress(asyncio.CancelledError):  # asked once more, the run stops without its hooks
             await workflow_hooks(self.walk, "workflow_cancel")
-        error = ErrorInfo("EXECUTION.WORKFLOW.CANCELLED", reason[:1].upper() + reason[1:] + ".", f"Continue it with `awf resume {self.owned.run_id}`.")
-        outcome = RunOutcome(status="cancelled", exit_status=EXIT_CANCELLED, error=error, usage=self.walk.scope.usage)
+        error = ErrorInfo(
+            "EXECUTION.WORKFLOW.CANCELLED",
+            reason[:1].upper() + reason[1:] + ".",
+            f"Continue it with `awf resume {self.owned.run_id}`.",
+        )
+        outcome = RunOutcome(
+            status="cancelled", exit_status=EXIT_CANCELLED, error=error, usage=self.walk.scope.usage
+        )
         duration = int((self.services.clock() - self.began) * 1000)
         event = WorkflowCancelled(workflow=self.program.main.name, duration_ms=duration, reason=reason)
         await self.owned.finish(outcome, (event,))

@@ -23,7 +23,9 @@ def shell_of(services: RunServices, chosen: str | None) -> str:
     if chosen:
         return chosen
     shell = services.environment.get("SHELL", "")
-    usable = shell.startswith("/") and shell.rsplit("/", 1)[-1] in _POSIX_SHELLS and services.files.is_file(shell)
+    usable = (
+        shell.startswith("/") and shell.rsplit("/", 1)[-1] in _POSIX_SHELLS and services.files.is_file(shell)
+    )
     return shell if usable else "/bin/sh"
 
 
@@ -46,7 +48,10 @@ def _input_variables(inputs: Mapping[str, Any]) -> dict[str, str]:
     return {
         name: _text(value)
         for name, value in inputs.items()
-        if value is not None and name.isidentifier() and name not in _UNTOUCHABLE and not name.startswith(_UNTOUCHABLE_PREFIXES)
+        if value is not None
+        and name.isidentifier()
+        and name not in _UNTOUCHABLE
+        and not name.startswith(_UNTOUCHABLE_PREFIXES)
     }
 
 

@@ -50,7 +50,7 @@ class FanOut:
 def _hand_over(listener: EventListener, stamped: Stamped) -> None:
     try:
         listener(stamped)
-    except Exception:
+    except Exception:  # noqa: BLE001  a broken view must not break the run
         _log.exception("a listener failed on %s", type(stamped.event).__name__)
 
 
@@ -67,7 +67,9 @@ class _ListenerThread:
             self._dropped += 1
             return
         if self._dropped:
-            note = Warned(message=f"{self._dropped} pieces of live output were not shown here; `awf logs` has them.")
+            note = Warned(
+                message=f"{self._dropped} pieces of live output were not shown here; `awf logs` has them."
+            )
             self._queue.put(Stamped(stamped.run_id, stamped.seq, stamped.time, note))
             self._dropped = 0
         self._queue.put(stamped)

@@ -45,7 +45,11 @@ async def _command(step: StepContext, template: str, key: str) -> None:
 
     async def work() -> Finished:
         result = await step.walk.guarded(Context(step.walk, step.name, step.path, key, step.frame), state)
-        warnings = (Warned(path=step.path, message=f"A hook of '{step.name}' failed: {result.error.message}"),) if result.error else ()
+        warnings = (
+            (Warned(path=step.path, message=f"A hook of '{step.name}' failed: {result.error.message}"),)
+            if result.error
+            else ()
+        )
         return Finished(result, warnings)
 
     await step.durable.step(key, work)

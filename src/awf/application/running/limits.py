@@ -47,5 +47,10 @@ def _passed(limits: Limits, usage: Usage | None, elapsed: float, whose: str) -> 
     for name, limit, value in checks:
         if limit is not None and value is not None and value > limit:
             message = f"The limit on {name} of {whose} is {limit:g}; {value:g} were used."
-            return ErrorInfo("EXECUTION.LIMIT.EXCEEDED", message, "Raise the limit, then `awf rerun RUN --from STEP`.", abort=True)
+            return ErrorInfo(
+                "EXECUTION.LIMIT.EXCEEDED",
+                message,
+                "Raise the limit, then `awf rerun RUN --from STEP`.",
+                abort=True,
+            )
     return None

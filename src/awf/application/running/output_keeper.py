@@ -74,7 +74,9 @@ class OutputKeeper:
         tail = bytes(self._tail[-self._half :])
         left_out = self._total - len(self._head) - len(tail)
         note = f"\n… {left_out} bytes left out; all of it is in {self._file} …\n"
-        return KeptOutput(self._text(bytes(self._head)) + note + self._text(tail), truncated=True, file=self._file)
+        return KeptOutput(
+            self._text(bytes(self._head)) + note + self._text(tail), truncated=True, file=self._file
+        )
 
     def _text(self, data: bytes) -> str:
         return data.decode(self._encoding, "replace").rstrip("\r\n")

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from awf.domain.run import ErrorInfo, StepResult
 from awf.domain.workflow import ForEachState, InlineFailure, WhileState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from awf.domain.run import ErrorInfo, StepResult
     from awf.domain.workflow import Runnable
 
 __all__ = ["Fail", "FallThrough", "Goto", "Route", "retry_delay", "route"]

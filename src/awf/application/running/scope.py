@@ -40,11 +40,27 @@ class StateView(Mapping[str, Any]):
     """A state's result as templates see it. Costly parts are worked out when they are asked for."""
 
     _FIELDS = (
-        "output", "stderr", "exit_code", "status", "json", "response", "usage", "error", "attempts", "outputs",
-        "branches", "iterations", "duration", "truncated", "output_file", "session",
-    )  # fmt: skip
+        "output",
+        "stderr",
+        "exit_code",
+        "status",
+        "json",
+        "response",
+        "usage",
+        "error",
+        "attempts",
+        "outputs",
+        "branches",
+        "iterations",
+        "duration",
+        "truncated",
+        "output_file",
+        "session",
+    )
 
-    def __init__(self, result: StepResult, iterations: Callable[[int], Mapping[str, Any]] | None = None) -> None:
+    def __init__(
+        self, result: StepResult, iterations: Callable[[int], Mapping[str, Any]] | None = None
+    ) -> None:
         self._result = result
         self._iterations = iterations
 
@@ -80,9 +96,13 @@ class StateView(Mapping[str, Any]):
 def _usage_fields(usage: Usage | None) -> dict[str, Any]:
     known = usage or Usage()
     return {
-        "input_tokens": known.input_tokens, "output_tokens": known.output_tokens, "tokens": known.tokens,
-        "cost": known.cost, "cost_source": known.cost_source, "tool_calls": known.tool_calls,
-    }  # fmt: skip
+        "input_tokens": known.input_tokens,
+        "output_tokens": known.output_tokens,
+        "tokens": known.tokens,
+        "cost": known.cost,
+        "cost_source": known.cost_source,
+        "tool_calls": known.tool_calls,
+    }
 
 
 def _parsed(result: StepResult) -> Any:
@@ -122,7 +142,15 @@ class _States(Mapping[str, Any]):
 class Scope:
     """One workflow being walked: its inputs, what its states came to, and where it stands."""
 
-    def __init__(self, workflow: Workflow, file: str, inputs: dict[str, Any], prefix: str, started_at: float, fixed: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        workflow: Workflow,
+        file: str,
+        inputs: dict[str, Any],
+        prefix: str,
+        started_at: float,
+        fixed: Mapping[str, Any],
+    ) -> None:
         self.workflow = workflow
         self.file = file
         self.inputs = inputs
@@ -157,25 +185,37 @@ class Scope:
             "states": _States(self, pending=pending),
             "vars": self.vars,
             "workflow": {
-                **self.fixed["workflow"], "name": workflow.name, "version": workflow.version, "current_state": self.current,
-                "started_at": self.started_at, "duration": round(self.now - self.started_at, 3),
+                **self.fixed["workflow"],
+                "name": workflow.name,
+                "version": workflow.version,
+                "current_state": self.current,
+                "started_at": self.started_at,
+                "duration": round(self.now - self.started_at, 3),
             },
             "loop": loop.fields() if loop else {},
             "error": self._error_fields(),
-        }  # fmt: skip
+        }
 
     def _error_fields(self) -> dict[str, Any]:
         error = self.error
         if error is None:
             return {"message": "", "state": "", "exit_code": 0, "code": "", "type": ""}
         kind = error.code.split(".", 1)[0].lower()
-        return {"message": error.message, "state": error.state, "exit_code": self.error_exit_code, "code": error.code, "type": kind}
+        return {
+            "message": error.message,
+            "state": error.state,
+            "exit_code": self.error_exit_code,
+            "code": error.code,
+            "type": kind,
+        }
 
 
 class Frame:
     """Where in the run a state is executed: below which path, in which iteration, and whether only to look back."""
 
-    def __init__(self, prefix: str, loop: LoopContext | None = None, *, replay_only: bool = False, inner: bool = False) -> None:
+    def __init__(
+        self, prefix: str, loop: LoopContext | None = None, *, replay_only: bool = False, inner: bool = False
+    ) -> None:
         self.prefix = prefix
         self.loop = loop
         self.replay_only = replay_only  # nothing new may be done: the state around it is known to have ended

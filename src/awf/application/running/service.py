@@ -39,28 +39,37 @@ def new_run_id(now: float) -> str:
 class Prepared:
     """A run that is owned and ready to go. Its id is known before anything happens."""
 
-    def __init__(self, owned: OwnedRun, program: Program, services: RunServices, notes: Sequence[str] = ()) -> None:
-        self._owned = owned
+    def __init__(
+        self, owned: OwnedRun, program: Program, services: RunServices, notes: Sequence[str] = ()
+    ) -> None:
+        self.owned = owned
         self._program = program
         self._services = services
         self._notes = notes
 
     @property
     def run_id(self) -> str:
-        return self._owned.run_id
+        return self.owned.run_id
 
     async def execute(self, publish: EventListener) -> RunOutcome:
-        self._owned.listen(publish)
+        self.owned.listen(publish)
         try:
             for note in self._notes:
-                self._owned.emit(Warned(message=note, code="USER.RUN.DEFINITION_CHANGED"))
-            return await execute_run(self._owned, self._program, self._services)
+                self.owned.emit(Warned(message=note, code="USER.RUN.DEFINITION_CHANGED"))
+            return await execute_run(self.owned, self._program, self._services)
         finally:
-            await self._owned.release()
+            await self.owned.release()
 
 
 class ExecutionService:
-    def __init__(self, loader: WorkflowLoader, validator: Validator, journal: Callable[[], RunJournal], store: Callable[[], RunStore], default_inputs: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        loader: WorkflowLoader,
+        validator: Validator,
+        journal: Callable[[], RunJournal],
+        store: Callable[[], RunStore],
+        default_inputs: Mapping[str, Any],
+    ) -> None:
         self._loader = loader
         self._validator = validator
         self._journal = journal
@@ -75,28 +84,48 @@ class ExecutionService:
         names = {item.name for item in workflow.inputs}
         defaults = {name: value for name, value in self._default_inputs.items() if name in names}
         values, wrong = resolve_inputs(workflow.inputs, {**defaults, **given}, is_file=services.files.is_file)
-        missing = [name for name in workflow.env if name not in services.environment] if isinstance(workflow.env, list) else []
+        missing = (
+            [name for name in workflow.env if name not in services.environment]
+            if isinstance(workflow.env, list)
+            else []
+        )
         if missing:
-            raise AwfError("USER.INPUT.MISSING_ENV", f"These environment variables must be set: {', '.join(missing)}.", hint=f"export {missing[0]}=…")
+            raise AwfError(
+                "USER.INPUT.MISSING_ENV",
+                f"These environment variables must be set: {', '.join(missing)}.",
+                hint=f"export {missing[0]}=…",
+            )
         if wrong:
-            raise AwfError("USER.INPUT.VALIDATION_FAILED", " ".join(wrong), hint="Give inputs with --input name=value.")
+            raise AwfError(
+                "USER.INPUT.VALIDATION_FAILED", " ".join(wrong), hint="Give inputs with --input name=value."
+            )
         for item in workflow.inputs:
             if (item.secret or looks_secret(item.name)) and values[item.name] is not None:
                 services.masker.add(f"inputs.{item.name}", str(values[item.name]))
         return values
 
-    async def start(self, program: Program, inputs: dict[str, Any], services: RunServices, *, parent: str = "") -> Prepared:
+    async def start(
+        self, program: Program, inputs: dict[str, Any], services: RunServices, *, parent: str = ""
+    ) -> Prepared:
         self._remember_secrets(program, services)
         record = self._record(program, inputs, services, parent)
         owned = await self._journal().create(record, program.definition, services.masker)
         return Prepared(owned, program, services)
 
-    def _record(self, program: Program, inputs: dict[str, Any], services: RunServices, parent: str) -> RunRecord:
+    def _record(
+        self, program: Program, inputs: dict[str, Any], services: RunServices, parent: str
+    ) -> RunRecord:
         now = services.clock()
         return RunRecord(
-            id=new_run_id(now), workflow=program.main.name, source=program.definition.root, status="running", started_at=now,
-            inputs=inputs, parent=parent, cwd=services.cwd,
-        )  # fmt: skip
+            id=new_run_id(now),
+            workflow=program.main.name,
+            source=program.definition.root,
+            status="running",
+            started_at=now,
+            inputs=inputs,
+            parent=parent,
+            cwd=services.cwd,
+        )
 
     @staticmethod
     def _remember_secrets(program: Program, services: RunServices) -> None:
@@ -108,7 +137,11 @@ class ExecutionService:
         """Go on with a run, with the definition it was started with."""
         record = self._store().find(run_id)
         if record.status == "completed":
-            raise AwfError("USER.RUN.NOT_RESUMABLE", f"{record.id} has completed.", hint=f"`awf rerun {record.id}` starts it again.")
+            raise AwfError(
+                "USER.RUN.NOT_RESUMABLE",
+                f"{record.id} has completed.",
+                hint=f"`awf rerun {record.id}` starts it again.",
+            )
         owned = await self._journal().adopt(record.id, services.masker)
         try:
             program = self._validator.trusted(self._loader.reload(owned.definition))
@@ -123,15 +156,27 @@ class ExecutionService:
         try:
             current = self._loader.load(owned.definition.root).definition
         except AwfError:
-            return [f"{owned.definition.root} is gone; the run goes on with the definition it was started with."]
+            return [
+                f"{owned.definition.root} is gone; the run goes on with the definition it was started with."
+            ]
         if current.digest == owned.definition.digest:
             return []
-        changed = [file for file in owned.definition.texts if owned.definition.texts[file] != current.texts.get(file)]
+        changed = [
+            file for file in owned.definition.texts if owned.definition.texts[file] != current.texts.get(file)
+        ]
         name = changed[0] if changed else owned.definition.root
-        return [f"{name} has changed since the run started; the run goes on with the definition it was started with."]
+        return [
+            f"{name} has changed since the run started; the run goes on with the definition it was started with."
+        ]
 
     async def rerun(
-        self, run_id: str, services: RunServices, *, start_at: str = "", given: Mapping[str, Any] | None = None, current: bool = False
+        self,
+        run_id: str,
+        services: RunServices,
+        *,
+        start_at: str = "",
+        given: Mapping[str, Any] | None = None,
+        current: bool = False,
     ) -> Prepared:
         """A new run from an old one: from the start, or keeping what came before one step."""
         store = self._store()
@@ -142,11 +187,15 @@ class ExecutionService:
         program = self._validator.program(loaded)
         before = await journal.inputs(old.id, services.masker)
         names = {item.name for item in program.main.inputs}
-        inputs = self.inputs(program.main, {**{k: v for k, v in before.items() if k in names and v is not None}, **(given or {})}, services)
+        inputs = self.inputs(
+            program.main,
+            {**{k: v for k, v in before.items() if k in names and v is not None}, **(given or {})},
+            services,
+        )
         cut = _cut(store.steps(old.id), start_at, old.id) if start_at else None
         prepared = await self.start(program, inputs, services, parent=old.id)
         if cut is not None:
-            await journal.copy_steps(old.id, prepared._owned, cut)  # noqa: SLF001
+            await journal.copy_steps(old.id, prepared.owned, cut)
         return prepared
 
 
@@ -160,7 +209,11 @@ def _cut(rows: Sequence[StepRow], start_at: str, run_id: str) -> Callable[[str],
     visits = list(dict.fromkeys(_top(row.path) for row in rows if not row.path.startswith("hooks/")))
     matching = [visit for visit in visits if start_at in (visit, visit.split("#", 1)[0])]
     if not matching:
-        raise AwfError("USER.RUN.UNKNOWN_STEP", f"'{start_at}' is no step that {run_id} reached.", hint=f"Steps: {', '.join(visits) or 'none'}.")
+        raise AwfError(
+            "USER.RUN.UNKNOWN_STEP",
+            f"'{start_at}' is no step that {run_id} reached.",
+            hint=f"Steps: {', '.join(visits) or 'none'}.",
+        )
     chosen = start_at if start_at in matching else matching[-1]
     kept = {*visits[: visits.index(chosen)], "hooks"}
     return lambda path: _top(path) in kept and not path.startswith(("hooks/workflow_e", "hooks/workflow_c"))

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from awf.domain.program import Program
     from awf.domain.workflow import Runnable
 
-__all__ = ["Ending", "EndOfRecord", "RunContext", "StepContext", "Walk"]
+__all__ = ["EndOfRecord", "Ending", "RunContext", "StepContext", "Walk"]
 
 
 class EndOfRecord(Exception):  # noqa: N818  not a fault: the place where a look back ends
@@ -117,7 +117,11 @@ class StepContext:
         name = self.render(written)
         found = self.services.files.find(name, self.scope.file)
         if found is None:
-            raise AwfError("USER.INPUT.MISSING_FILE", f"There is no file {name}.", hint="Paths are looked up beside the workflow file, then in the working directory.")
+            raise AwfError(
+                "USER.INPUT.MISSING_FILE",
+                f"There is no file {name}.",
+                hint="Paths are looked up beside the workflow file, then in the working directory.",
+            )
         return self.services.files.read(found)
 
 
@@ -151,8 +155,15 @@ class Walk:
         if state.status == "success":
             return Ending(message=message)
         cause = self.scope.error
-        text = message or (f"It ended in '{name}' after '{cause.state}' failed: {cause.message}" if cause else f"It ended in '{name}'.")
-        return Ending(error=ErrorInfo("EXECUTION.WORKFLOW.FAILED", text, state=name, exit_status=state.exit_code), message=message)
+        text = message or (
+            f"It ended in '{name}' after '{cause.state}' failed: {cause.message}"
+            if cause
+            else f"It ended in '{name}'."
+        )
+        return Ending(
+            error=ErrorInfo("EXECUTION.WORKFLOW.FAILED", text, state=name, exit_status=state.exit_code),
+            message=message,
+        )
 
     def ending_of(self, name: str, way: Fail, frame: Frame) -> Ending:
         error = way.error if way.error.state else msgspec.structs.replace(way.error, state=name)
@@ -160,7 +171,10 @@ class Walk:
             return Ending(error=error)
         step = StepContext(self, name, frame.prefix + name, "", frame)
         message = self._text(step, way.inline.message) or error.message
-        return Ending(error=ErrorInfo("EXECUTION.WORKFLOW.FAILED", message, state=name, exit_status=way.inline.status), message=message)
+        return Ending(
+            error=ErrorInfo("EXECUTION.WORKFLOW.FAILED", message, state=name, exit_status=way.inline.status),
+            message=message,
+        )
 
     def _text(self, step: StepContext, template: str) -> str:
         """A closing message must come out even when its template does not."""
@@ -174,7 +188,14 @@ class Walk:
         try:
             return route(state, result, step.holds)
         except ExpressionError as error:
-            return Fail(ErrorInfo("EXECUTION.TEMPLATE.FAILED", f"A condition of '{name}': {error.message}", error.hint, state=name))
+            return Fail(
+                ErrorInfo(
+                    "EXECUTION.TEMPLATE.FAILED",
+                    f"A condition of '{name}': {error.message}",
+                    error.hint,
+                    state=name,
+                )
+            )
 
     # -- one state -------------------------------------------------------------------------------------------------
 
@@ -202,7 +223,10 @@ class Walk:
         if replayed and not frame.inner and not self.scope.prefix:
             self.run_context.active_before += result.finished_at - result.started_at
         if isinstance(state, CommandState) and state.capture:
-            for variable, text in ((state.capture.stdout, result.output), (state.capture.stderr, result.stderr)):
+            for variable, text in (
+                (state.capture.stdout, result.output),
+                (state.capture.stderr, result.stderr),
+            ):
                 if variable:
                     self.scope.vars[variable] = text
         if state.kind in announce.LEAVES:
@@ -215,7 +239,7 @@ class Walk:
         verdict = await ask_approval(step, state)
         if verdict == "run":
             self.run_context.approved.add(step.name)
-        if verdict in {"once", "run"}:
+        if verdict == "once" or verdict == "run":  # noqa: PLR1714  narrows the type
             return None
         now = self.services.clock()
         if verdict == "skip":
@@ -223,7 +247,7 @@ class Walk:
             event: Event = StepSkipped(path=step.path, step=step.name, kind=state.kind, reason="not approved")
         else:
             result = StepResult(status="failed", error=verdict, exit_code=1, started_at=now, finished_at=now)
-            event = announce.ended(state, step.name, step.path, result, 1)
+            event = announce.ended(state, step.name, step.path, result, 1, final=True)
             if verdict.code == "EXECUTION.APPROVAL.TIMEOUT":
                 self.durable.emit(event)
                 return result  # not remembered: after a resume the question is asked again
@@ -242,7 +266,10 @@ class Walk:
             if self.durable.recorded(upcoming) is None:
                 if frame.replay_only:
                     raise EndOfRecord
-                await self.durable.wait(f"timer:{upcoming}", retry_delay(state, attempt - 1, _spread(self.durable.run_id, upcoming)))
+                await self.durable.wait(
+                    f"timer:{upcoming}",
+                    retry_delay(state, attempt - 1, _spread(self.durable.run_id, upcoming)),
+                )
 
     async def _attempt(self, step: StepContext, state: Runnable, attempt: int) -> StepResult:
         known = self.durable.recorded(step.key)
@@ -261,7 +288,9 @@ class Walk:
     async def _leaf(self, step: StepContext, state: Runnable, attempt: int) -> Finished:
         started = self.services.clock()
         self.durable.emit(announce.started(step, state, attempt))
-        with self.services.tracer.span(f"step.{step.name}", {"step.name": step.name, "step.type": state.kind, "step.path": step.path}) as span:
+        with self.services.tracer.span(
+            f"step.{step.name}", {"step.name": step.name, "step.type": state.kind, "step.path": step.path}
+        ) as span:
             try:
                 result = await self.guarded(step, state)
             except asyncio.CancelledError:
@@ -277,9 +306,15 @@ class Walk:
     def _cancelled(self, step: StepContext, state: Runnable, started: float) -> None:
         self.durable.emit(
             StepFailed(
-                path=step.path, step=step.name, kind=state.kind, duration_ms=int((self.services.clock() - started) * 1000),
-                code="EXECUTION.STEP.CANCELLED", message="cancelled", cancelled=True, handled=True,
-            )  # fmt: skip
+                path=step.path,
+                step=step.name,
+                kind=state.kind,
+                duration_ms=int((self.services.clock() - started) * 1000),
+                code="EXECUTION.STEP.CANCELLED",
+                message="cancelled",
+                cancelled=True,
+                handled=True,
+            )
         )
 
     async def guarded(self, step: StepContext, state: Runnable) -> StepResult:
@@ -295,7 +330,11 @@ class Walk:
             async with asyncio.timeout(state.timeout):
                 return await run_agent(step, state)
         except TimeoutError:
-            return failed("EXECUTION.STEP.TIMEOUT", f"It took longer than its timeout of {state.timeout or 0:g} s.", "Raise `timeout`, or handle it with on_failure.")
+            return failed(
+                "EXECUTION.STEP.TIMEOUT",
+                f"It took longer than its timeout of {state.timeout or 0:g} s.",
+                "Raise `timeout`, or handle it with on_failure.",
+            )
         except ExpressionError as error:
             return failed("EXECUTION.TEMPLATE.FAILED", error.message, error.hint)
         except AgentFailure as failure:
@@ -305,11 +344,16 @@ class Walk:
                 raise
             return failed(error.code, error.message, error.hint)
         except OSError as error:  # an output file on a full disk, a prompt file that went away
-            return failed("SYSTEM.IO.WRITE_FAILED", f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
+            return failed(
+                "SYSTEM.IO.WRITE_FAILED",
+                f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.",
+            )
 
     # -- composites ------------------------------------------------------------------------------------------------
 
-    async def _composite(self, step: StepContext, state: Runnable, attempt: int, known: StepResult | None) -> StepResult:
+    async def _composite(
+        self, step: StepContext, state: Runnable, attempt: int, known: StepResult | None
+    ) -> StepResult:
         from awf.application.running.steps import composite_runner
 
         walk_inside = composite_runner(state)
@@ -320,7 +364,9 @@ class Walk:
             return known
         started = self.services.clock()
         self.durable.emit(announce.started(step, state, attempt), once=f"{step.key}:started")
-        with self.services.tracer.span(f"step.{step.name}", {"step.name": step.name, "step.type": state.kind, "step.path": step.path}) as span:
+        with self.services.tracer.span(
+            f"step.{step.name}", {"step.name": step.name, "step.type": state.kind, "step.path": step.path}
+        ) as span:
             try:
                 result = await self._guarded_composite(walk_inside, step, state)
             except asyncio.CancelledError:
@@ -334,7 +380,9 @@ class Walk:
         if result.error is not None and result.error.code == "EXECUTION.APPROVAL.TIMEOUT":
             self.durable.emit(announce.ended(state, step.name, step.path, result, attempt))
             return result
-        return await self.durable.step(step.key, _already(result, announce.ended(state, step.name, step.path, result, attempt)))
+        return await self.durable.step(
+            step.key, _already(result, announce.ended(state, step.name, step.path, result, attempt))
+        )
 
     async def _guarded_composite(self, walk_inside: Any, step: StepContext, state: Runnable) -> StepResult:
         # A conversation's time limit holds for the agent's turns, not for the person's thinking.
@@ -344,7 +392,11 @@ class Walk:
                 result: StepResult = await walk_inside(step, state)
                 return result
         except TimeoutError:
-            return failed("EXECUTION.STEP.TIMEOUT", f"It took longer than its timeout of {limit or 0:g} s.", "Raise `timeout`, or handle it with on_failure.")
+            return failed(
+                "EXECUTION.STEP.TIMEOUT",
+                f"It took longer than its timeout of {limit or 0:g} s.",
+                "Raise `timeout`, or handle it with on_failure.",
+            )
         except ExpressionError as error:
             return failed("EXECUTION.TEMPLATE.FAILED", error.message, error.hint)
         except AgentFailure as failure:
@@ -377,4 +429,3 @@ def _already(result: StepResult, event: Event) -> Any:
         return Finished(result, (event,))
 
     return work
-

@@ -35,18 +35,33 @@ def _flow(draft: Draft) -> Iterator[Problem]:
     if workflow is None or draft.broken_states:
         return
     if not any(isinstance(state, TerminalState) for state in draft.states.values()):
-        yield Problem(code="WORKFLOW.VALIDATION.NO_TERMINAL", message="The workflow has no terminal state.", path=("states",), at_key=True,
-                      hint="Add a state such as  done: {type: terminal}")  # fmt: skip
+        yield Problem(
+            code="WORKFLOW.VALIDATION.NO_TERMINAL",
+            message="The workflow has no terminal state.",
+            path=("states",),
+            at_key=True,
+            hint="Add a state such as  done: {type: terminal}",
+        )
     inner = {name for state in draft.states.values() for name in contained(state)}
     yield from _next_steps(draft, inner)
     graph = StateGraph(draft.states)
     if workflow.initial in draft.states:
         for name in draft.states.keys() - graph.reachable(workflow.initial):
-            yield Problem(code="WORKFLOW.VALIDATION.UNREACHABLE_STATE", message=f"State '{name}' can never be reached.",
-                          path=("states", name), at_key=True, hint="Lead a transition to it, or remove it.")  # fmt: skip
+            yield Problem(
+                code="WORKFLOW.VALIDATION.UNREACHABLE_STATE",
+                message=f"State '{name}' can never be reached.",
+                path=("states", name),
+                at_key=True,
+                hint="Lead a transition to it, or remove it.",
+            )
     for group in graph.endless_groups():
-        yield Problem(code="WORKFLOW.VALIDATION.CYCLE_DETECTED", message=f"These states lead only to each other: {', '.join(group)}.",
-                      path=("states", group[0]), at_key=True, hint="Add a way to a terminal state.")  # fmt: skip
+        yield Problem(
+            code="WORKFLOW.VALIDATION.CYCLE_DETECTED",
+            message=f"These states lead only to each other: {', '.join(group)}.",
+            path=("states", group[0]),
+            at_key=True,
+            hint="Add a way to a terminal state.",
+        )
 
 
 def _next_steps(draft: Draft, inner: set[str]) -> Iterator[Problem]:
@@ -58,8 +73,18 @@ def _next_steps(draft: Draft, inner: set[str]) -> Iterator[Problem]:
         if isinstance(state, ForEachState | WhileState):
             leads_on = leads_on or bool(state.on_complete)
         if not leads_on and (name not in inner or name == initial):
-            yield Problem(code="WORKFLOW.VALIDATION.INVALID_TRANSITION", message=f"State '{name}' does not say where to go when it succeeds.",
-                          path=("states", name), at_key=True, hint="Add on_success: NEXT_STATE.")  # fmt: skip
+            yield Problem(
+                code="WORKFLOW.VALIDATION.INVALID_TRANSITION",
+                message=f"State '{name}' does not say where to go when it succeeds.",
+                path=("states", name),
+                at_key=True,
+                hint="Add on_success: NEXT_STATE.",
+            )
         if state.depends_on and name not in inner:
-            yield Problem(code="WORKFLOW.VALIDATION.CONFLICT", message="'depends_on' orders the branches of a parallel state; this state is none.",
-                          path=("states", name, "depends_on"), at_key=True, hint="Use on_success in the earlier state.")  # fmt: skip
+            yield Problem(
+                code="WORKFLOW.VALIDATION.CONFLICT",
+                message="'depends_on' orders the branches of a parallel state; this state is none.",
+                path=("states", name, "depends_on"),
+                at_key=True,
+                hint="Use on_success in the earlier state.",
+            )

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from awf.domain.workflow import (
-    ForEachState,
-    InlineFailure,
-    ParallelState,
-    State,
-    TerminalState,
-    WhileState,
-)
+from awf.domain.workflow import ForEachState, InlineFailure, ParallelState, State, TerminalState, WhileState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,7 +76,11 @@ class StateGraph:
             names = [self.names[number] for number in sorted(group)]
             cyclic = len(group) > 1 or group[0] in self.edges[group[0]]
             leaves = any(target not in members for number in group for target in self.edges[number])
-            if cyclic and not leaves and not any(self._ends(name) or name in contained_states for name in names):
+            if (
+                cyclic
+                and not leaves
+                and not any(self._ends(name) or name in contained_states for name in names)
+            ):
                 groups.append(names)
         return groups
 

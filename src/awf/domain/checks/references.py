@@ -18,9 +18,23 @@ if TYPE_CHECKING:
 __all__ = ["NAMESPACES", "STATE_FIELDS", "check_references"]
 
 STATE_FIELDS = {
-    "output", "stderr", "exit_code", "status", "json", "response", "usage", "error", "attempts", "outputs", "branches",
-    "iterations", "duration", "truncated", "output_file", "session",
-}  # fmt: skip
+    "output",
+    "stderr",
+    "exit_code",
+    "status",
+    "json",
+    "response",
+    "usage",
+    "error",
+    "attempts",
+    "outputs",
+    "branches",
+    "iterations",
+    "duration",
+    "truncated",
+    "output_file",
+    "session",
+}
 NAMESPACES: dict[str, set[str] | None] = {
     "inputs": None,
     "states": None,
@@ -31,10 +45,17 @@ NAMESPACES: dict[str, set[str] | None] = {
     "error": {"message", "state", "exit_code", "code", "type"},
     "context": {"working_dir", "user", "hostname"},
     "awf": {
-        "prompts_dir", "scripts_dir", "config_dir", "data_dir", "workflows_dir", "skills_dir", "roles_dir",
-        "templates_dir", "version",
+        "prompts_dir",
+        "scripts_dir",
+        "config_dir",
+        "data_dir",
+        "workflows_dir",
+        "skills_dir",
+        "roles_dir",
+        "templates_dir",
+        "version",
     },
-}  # fmt: skip
+}
 
 
 class Finding(NamedTuple):
@@ -70,12 +91,16 @@ class _References:
     def _state_name(self, use: Use) -> Iterator[Finding]:
         if use.text not in self.states:
             close = suggest(use.text, self.states)
-            yield Finding(_problem("MISSING_STATE", f"State '{use.text}' does not exist.", use.path, _meant(close)))
+            yield Finding(
+                _problem("MISSING_STATE", f"State '{use.text}' does not exist.", use.path, _meant(close))
+            )
 
     def _expression(self, use: Use, syntax_code: str) -> Iterator[Finding]:
         try:
             compiled = (
-                self.expressions.condition(use.text) if use.kind is Kind.CONDITION else self.expressions.template(use.text)
+                self.expressions.condition(use.text)
+                if use.kind is Kind.CONDITION
+                else self.expressions.template(use.text)
             )
         except ExpressionError as error:
             yield Finding(_problem(syntax_code, error.message, use.path, error.hint), error.offset)
@@ -87,14 +112,24 @@ class _References:
         namespace, *rest = reference.parts
         if namespace not in NAMESPACES:
             close = suggest(namespace, NAMESPACES)
-            hint = _meant(close) or f"Known names: {', '.join(NAMESPACES)}. For text meant for another program write {{% raw %}}…{{% endraw %}}."
-            yield Finding(_problem("UNDEFINED_VARIABLE", f"'{namespace}' is not defined.", path, hint), reference.offset)
+            hint = (
+                _meant(close)
+                or f"Known names: {', '.join(NAMESPACES)}. For text meant for another program write {{% raw %}}…{{% endraw %}}."
+            )
+            yield Finding(
+                _problem("UNDEFINED_VARIABLE", f"'{namespace}' is not defined.", path, hint), reference.offset
+            )
         elif namespace == "loop" and not self._in_loop(path):
-            yield Finding(_problem("UNDEFINED_VARIABLE", "'loop' exists only in the body of a loop.", path), reference.offset)
+            yield Finding(
+                _problem("UNDEFINED_VARIABLE", "'loop' exists only in the body of a loop.", path),
+                reference.offset,
+            )
         elif not rest:
             return
         elif namespace == "inputs":
-            yield from self._known(rest[0], self.inputs, reference, path, "UNDEFINED_INPUT", "Input '{}' is not declared.")
+            yield from self._known(
+                rest[0], self.inputs, reference, path, "UNDEFINED_INPUT", "Input '{}' is not declared."
+            )
         elif namespace == "vars":
             message = "No state captures its output as '{}'."
             yield from self._known(rest[0], self.variables, reference, path, "UNDEFINED_VARIABLE", message)
@@ -102,7 +137,9 @@ class _References:
             yield from self._state_reference(rest, reference, path)
         elif NAMESPACES[namespace] is not None:
             message = f"'{namespace}' has no field '{{}}'."
-            yield from self._known(rest[0], NAMESPACES[namespace], reference, path, "UNDEFINED_VARIABLE", message)
+            yield from self._known(
+                rest[0], NAMESPACES[namespace], reference, path, "UNDEFINED_VARIABLE", message
+            )
 
     def _known(
         self, name: str, known: set[str] | None, reference: Reference, path: NodePath, code: str, message: str
@@ -115,7 +152,9 @@ class _References:
         name = rest[0]
         if name not in self.states:
             hint = _meant(suggest(name, self.states))
-            yield Finding(_problem("UNDEFINED_STEP", f"State '{name}' does not exist.", path, hint), reference.offset)
+            yield Finding(
+                _problem("UNDEFINED_STEP", f"State '{name}' does not exist.", path, hint), reference.offset
+            )
             return
         if len(rest) > 1:
             message = "A state has no field '{}'."
@@ -137,7 +176,9 @@ class _References:
         return bool(self.after[self.graph.index[name]] >> here & 1)
 
     def _in_loop(self, path: NodePath) -> bool:
-        return path[0] == "states" and (str(path[1]) in self.looping or str(path[1]) in self.draft.broken_states)
+        return path[0] == "states" and (
+            str(path[1]) in self.looping or str(path[1]) in self.draft.broken_states
+        )
 
 
 def _after_running(path: NodePath) -> bool:

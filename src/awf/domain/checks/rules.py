@@ -56,7 +56,11 @@ def check_frame(draft: Draft) -> Iterator[Problem]:
 def _duplicates(names: Sequence[str], path: NodePath, what: str) -> Iterator[Problem]:
     for index, name in enumerate(names):
         if name in names[:index]:
-            yield Problem(code="WORKFLOW.VALIDATION.DUPLICATE_NAME", message=f"The {what} '{name}' is listed twice.", path=(*path, index))
+            yield Problem(
+                code="WORKFLOW.VALIDATION.DUPLICATE_NAME",
+                message=f"The {what} '{name}' is listed twice.",
+                path=(*path, index),
+            )
 
 
 def _input(item: Input, path: NodePath) -> Iterator[Problem]:
@@ -65,7 +69,9 @@ def _input(item: Input, path: NodePath) -> Iterator[Problem]:
         try:
             re.compile(rules.pattern)
         except re.error as error:
-            yield _range(f"The pattern is not a regular expression: {error}.", (*path, "validation", "pattern"))
+            yield _range(
+                f"The pattern is not a regular expression: {error}.", (*path, "validation", "pattern")
+            )
             return
     if item.enum is not None and rules and rules.enum is not None:
         yield _conflict("'enum' is given twice, on the input and under validation.", (*path, "enum"))
@@ -74,7 +80,11 @@ def _input(item: Input, path: NodePath) -> Iterator[Problem]:
     if item.default is not None:
         _, wrong = check_value(item, item.default)
         for message in wrong:
-            yield Problem(code="WORKFLOW.PARSE.INVALID_VALUE", message=f"The default does not fit: {message}", path=(*path, "default"))
+            yield Problem(
+                code="WORKFLOW.PARSE.INVALID_VALUE",
+                message=f"The default does not fit: {message}",
+                path=(*path, "default"),
+            )
 
 
 def _environment(names: Sequence[str], path: NodePath) -> Iterator[Problem]:
@@ -140,22 +150,31 @@ def _retry(retry: Retry, path: NodePath) -> Iterator[Problem]:
 
 def _command(state: CommandState, path: NodePath) -> Iterator[Problem]:
     if (state.command is None) == (state.script_file is None):
-        yield _conflict("A step has either 'command' or 'script_file'.", path, "Add command: … or script_file: …")
+        yield _conflict(
+            "A step has either 'command' or 'script_file'.", path, "Add command: … or script_file: …"
+        )
     if state.capture:
         try:
             "".encode(state.capture.encoding)
         except LookupError:
-            yield _range(f"'{state.capture.encoding}' is not a text encoding.", (*path, "capture", "encoding"))
+            yield _range(
+                f"'{state.capture.encoding}' is not a text encoding.", (*path, "capture", "encoding")
+            )
 
 
 def _agent(state: AgentState, path: NodePath, draft: Draft) -> Iterator[Problem]:
     if (state.prompt is None) == (state.prompt_file is None):
-        yield _conflict("An agent has either 'prompt' or 'prompt_file'.", path, "Add prompt: … or prompt_file: …")
+        yield _conflict(
+            "An agent has either 'prompt' or 'prompt_file'.", path, "Add prompt: … or prompt_file: …"
+        )
     if state.output_schema is not None and state.output_format == "text":
         yield _conflict("'output_schema' needs output_format: json.", (*path, "output_format"))
     if state.mode == "conversation" and (state.output_schema is not None or state.output_format == "json"):
-        yield _conflict("A conversation has no single answer to hold to a form.", (*path, "mode"),
-                        "Use mode: single, or continue the conversation in a single step.")  # fmt: skip
+        yield _conflict(
+            "A conversation has no single answer to hold to a form.",
+            (*path, "mode"),
+            "Use mode: single, or continue the conversation in a single step.",
+        )
     source = state.conversation.continue_from if state.conversation else None
     earlier = draft.states.get(source or "")
     if earlier is None:
@@ -164,8 +183,11 @@ def _agent(state: AgentState, path: NodePath, draft: Draft) -> Iterator[Problem]
     if not isinstance(earlier, AgentState):
         yield _conflict(f"'{source}' is not an agent state.", where)
     elif earlier.provider != state.provider:
-        yield _conflict(f"'{source}' runs on '{earlier.provider}', this state on '{state.provider}'.", where,
-                        "A session can be continued only by the same provider.")  # fmt: skip
+        yield _conflict(
+            f"'{source}' runs on '{earlier.provider}', this state on '{state.provider}'.",
+            where,
+            "A session can be continued only by the same provider.",
+        )
 
 
 def _parallel(state: ParallelState, path: NodePath, draft: Draft) -> Iterator[Problem]:
@@ -178,7 +200,9 @@ def _parallel(state: ParallelState, path: NodePath, draft: Draft) -> Iterator[Pr
     for branch in state.parallel:
         inner = draft.states.get(branch)
         if isinstance(inner, TerminalState):
-            yield _conflict(f"The branch '{branch}' is a terminal state; it would do nothing.", (*path, "parallel"))
+            yield _conflict(
+                f"The branch '{branch}' is a terminal state; it would do nothing.", (*path, "parallel")
+            )
         needs[branch] = list(getattr(inner, "depends_on", []))
     yield from _dependencies(needs)
 
@@ -187,14 +211,19 @@ def _dependencies(needs: dict[str, list[str]]) -> Iterator[Problem]:
     for branch, sources in needs.items():
         for index, source in enumerate(sources):
             if source not in needs:
-                yield _conflict(f"'{source}' is not a branch beside '{branch}'.", ("states", branch, "depends_on", index))
+                yield _conflict(
+                    f"'{source}' is not a branch beside '{branch}'.", ("states", branch, "depends_on", index)
+                )
     waiting = {branch: [s for s in sources if s in needs] for branch, sources in needs.items()}
     while ready := [branch for branch, sources in waiting.items() if not any(s in waiting for s in sources)]:
         for branch in ready:
             del waiting[branch]
     for branch in waiting:
-        yield Problem(code="WORKFLOW.VALIDATION.CYCLE_DETECTED", message=f"'{branch}' waits for itself through depends_on.",
-                      path=("states", branch, "depends_on"))  # fmt: skip
+        yield Problem(
+            code="WORKFLOW.VALIDATION.CYCLE_DETECTED",
+            message=f"'{branch}' waits for itself through depends_on.",
+            path=("states", branch, "depends_on"),
+        )
 
 
 def _loop(state: ForEachState | WhileState, path: NodePath) -> Iterator[Problem]:
@@ -202,7 +231,11 @@ def _loop(state: ForEachState | WhileState, path: NodePath) -> Iterator[Problem]
     if not state.body:
         yield _range("'body' needs at least one state.", (*path, "body"))
     if state.on_complete and state.on_success:
-        yield _conflict("'on_complete' and 'on_success' mean the same for a loop.", (*path, "on_success"), "Keep one of them.")
+        yield _conflict(
+            "'on_complete' and 'on_success' mean the same for a loop.",
+            (*path, "on_success"),
+            "Keep one of them.",
+        )
     limit: Any = state.max_iterations
     if isinstance(limit, int) and not 1 <= limit <= MAX_ITERATIONS:
         yield _range(f"'max_iterations' must be from 1 to {MAX_ITERATIONS}.", (*path, "max_iterations"))

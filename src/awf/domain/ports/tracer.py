@@ -17,7 +17,9 @@ class Span(Protocol):
 
 
 class Tracer(Protocol):
-    def span(self, name: str, attributes: Mapping[str, Attribute] | None = None) -> AbstractContextManager[Span]:
+    def span(
+        self, name: str, attributes: Mapping[str, Attribute] | None = None
+    ) -> AbstractContextManager[Span]:
         """A span below the current one; it ends when the block does."""
         ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from awf.infrastructure.expressions.plain_template import plain_template
+from awf.infrastructure.expressions.templates.plain import plain_template
 
 if TYPE_CHECKING:
     from awf.domain.ports.expressions import CompiledCondition, CompiledTemplate
@@ -34,12 +34,12 @@ def _compile_template(text: str) -> CompiledTemplate:
     plain = plain_template(text)
     if plain is not None:
         return plain
-    from awf.infrastructure.expressions.jinja_template import compile_jinja
+    from awf.infrastructure.expressions.templates.jinja import compile_jinja
 
     return compile_jinja(text)
 
 
 def _compile_condition(text: str) -> CompiledCondition:
-    from awf.infrastructure.expressions.condition import compile_condition
+    from awf.infrastructure.expressions.conditions.condition import compile_condition
 
     return compile_condition(text)

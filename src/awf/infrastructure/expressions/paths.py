@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from awf.infrastructure.expressions.values import Part
 from awf.infrastructure.expressions.vocabulary import hyphens_join, present_names
+
+if TYPE_CHECKING:
+    from awf.infrastructure.expressions.values import Part
 
 __all__ = ["Path", "Segment", "read_path", "read_segment"]
 

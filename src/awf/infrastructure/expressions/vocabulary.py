@@ -39,12 +39,7 @@ _OF_NAMESPACES = {
         "Duration": ("duration",),
     },
     "context": {"WorkingDir": ("working_dir",), "User": ("user",), "Hostname": ("hostname",)},
-    "error": {
-        "Message": ("message",),
-        "State": ("state",),
-        "ExitCode": ("exit_code",),
-        "Type": ("type",),
-    },
+    "error": {"Message": ("message",), "State": ("state",), "ExitCode": ("exit_code",), "Type": ("type",)},
 }
 
 

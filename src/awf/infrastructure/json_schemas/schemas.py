@@ -24,7 +24,9 @@ class RustJsonSchemas:
         import jsonschema_rs
 
         validator = jsonschema_rs.validator_for(dict(schema))
-        return [f"{_pointer(error.instance_path)}{_first_line(error)}" for error in validator.iter_errors(value)]
+        return [
+            f"{_pointer(error.instance_path)}{_first_line(error)}" for error in validator.iter_errors(value)
+        ]
 
 
 def _pointer(path: Any) -> str:

@@ -22,6 +22,7 @@ __all__ = ["TOKEN_VARIABLE", "Descendants", "adopt_orphans", "household"]
 
 TOKEN_VARIABLE = "AWF_PROCESS_TOKEN"  # noqa: S105  an identity, not a secret
 PR_SET_CHILD_SUBREAPER = 36
+PF_EXITING = 4
 
 
 class Household:
@@ -37,7 +38,7 @@ class Household:
     def orphans(self) -> list[int]:
         """The living ones. The dead are reaped on the way."""
         with self.lock:
-            return [pid for pid in _children() - self.own if not _reaped(pid)]
+            return [pid for pid in _children() - self.own if _is_living_orphan(pid)]
 
 
 household = Household()
@@ -73,7 +74,8 @@ class Descendants:
         self._mark = f"{TOKEN_VARIABLE}={token}".encode()
 
     def any_left(self) -> bool:
-        return any(self._marked(pid) for pid in household.orphans()) or _kill(os.killpg, self.pgid, 0)
+        orphans = household.orphans()
+        return any(self._marked(pid) or _is_dying(pid) for pid in orphans) or _kill(os.killpg, self.pgid, 0)
 
     def signal_group(self, *signals: int) -> None:
         for number in signals:
@@ -90,9 +92,10 @@ class Descendants:
         for name in os.listdir("/proc"):
             if not name.isdigit():
                 continue
-            state, pgid = _state_and_group(name)
-            if state not in "ZX" and (pgid == self.pgid or self._marked(int(name))):
-                yield int(name), pgid
+            pid = int(name)
+            state, _, pgid, *_ = _status(pid)
+            if state not in b"ZX" and (int(pgid) == self.pgid or self._marked(pid)):
+                yield pid, int(pgid)
 
     def _marked(self, pid: int) -> bool:
         environment = b"\0" + _contents(f"/proc/{pid}/environ")
@@ -108,17 +111,22 @@ def _children() -> set[int]:
     return {int(pid) for pid in _contents(_children_file()).split()}
 
 
-def _reaped(pid: int) -> bool:
-    """Take a dead orphan away. What shares our session was started by somebody else in this process."""
+def _is_living_orphan(pid: int) -> bool:
+    """Takes a dead one away. What shares our session was started by somebody else in this process."""
     try:
-        return os.getsid(pid) != os.getsid(0) and os.waitpid(pid, os.WNOHANG)[0] == pid
+        return os.getsid(pid) != os.getsid(0) and os.waitpid(pid, os.WNOHANG)[0] == 0
     except OSError:
-        return True
+        return False
 
 
-def _state_and_group(name: str) -> tuple[str, int]:
-    fields = _contents(f"/proc/{name}/stat").rpartition(b")")[2].split()
-    return (fields[0].decode(), int(fields[2])) if fields else ("X", 0)
+def _is_dying(pid: int) -> bool:
+    """It has let go of its environment already, so that nobody can tell whose it was, but is not dead yet."""
+    return int(_status(pid)[6]) & PF_EXITING != 0
+
+
+def _status(pid: int) -> list[bytes]:
+    """State, parent, group, session, terminal, its group, flags; of one that is gone, what stands for nothing."""
+    return _contents(f"/proc/{pid}/stat").rpartition(b")")[2].split() or [b"X", *[b"0"] * 6]
 
 
 def _contents(path: str) -> bytes:

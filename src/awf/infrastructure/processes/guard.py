@@ -26,7 +26,7 @@ ROUNDS_PER_SECOND = 10
 # A guard that has not read for so long is of no use any more.
 BACKLOG_LIMIT = 1 << 20
 
-SCRIPT: Final = r"""
+SCRIPT: Final = r"""# awf-guard: ends the commands of awf when awf is killed
 trap '' HUP INT QUIT TERM PIPE TSTP TTIN TTOU USR1 USR2
 mark=$1 rounds=$2 groups=' '
 while read -r line; do
@@ -52,6 +52,7 @@ anyone() {
     [ -n "$(marked)" ]
 }
 pause() { sleep 0.1 2>/dev/null || sleep 1; }
+for number in $(marked); do groups="$groups$number "; done  # a command that was not noted yet leads its group
 anyone || exit 0
 tell TERM
 tell CONT

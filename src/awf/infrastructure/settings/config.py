@@ -30,7 +30,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     inputs: Setting
 
     def listed(self) -> dict[str, Setting]:
-        return {name.replace("_", ".", 1) if "_" in name else name: getattr(self, name) for name in self.__struct_fields__}
+        return {
+            name.replace("_", ".", 1) if "_" in name else name: getattr(self, name)
+            for name in self.__struct_fields__
+        }
 
 
 def resolve_settings(
@@ -41,7 +44,9 @@ def resolve_settings(
 ) -> Settings:
     """`files` in order of precedence, each with the name to show for it."""
 
-    def setting(flag: str, variables: tuple[str, ...], read: Callable[[ConfigFile], Any], default: Any) -> Setting:
+    def setting(
+        flag: str, variables: tuple[str, ...], read: Callable[[ConfigFile], Any], default: Any
+    ) -> Setting:
         if flags.get(flag) is not None:
             return Setting(flags[flag], f"--{flag.replace('_', '-')}")
         for variable in variables:
@@ -58,13 +63,23 @@ def resolve_settings(
         inputs.update(file.inputs)
     sources = ", ".join(name for name, file in files if file.inputs)
     return Settings(
-        storage=setting("storage", ("AWF_STORAGE",), lambda f: os.path.expanduser(f.storage) if f.storage else None, default_storage),
+        storage=setting(
+            "storage",
+            ("AWF_STORAGE",),
+            lambda f: os.path.expanduser(f.storage) if f.storage else None,
+            default_storage,
+        ),
         log_level=setting("log_level", ("AWF_LOG_LEVEL",), lambda f: f.log.level, None),
         log_format=setting("log_format", ("AWF_LOG_FORMAT",), lambda f: f.log.format, "console"),
         log_file=setting("log_file", ("AWF_LOG_FILE",), lambda f: f.log.file, None),
         telemetry_endpoint=setting(
-            "otel_endpoint", ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"), lambda f: f.telemetry.endpoint, None
+            "otel_endpoint",
+            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"),
+            lambda f: f.telemetry.endpoint,
+            None,
         ),
-        telemetry_service_name=setting("otel_service_name", ("OTEL_SERVICE_NAME",), lambda f: f.telemetry.service_name, "awf"),
+        telemetry_service_name=setting(
+            "otel_service_name", ("OTEL_SERVICE_NAME",), lambda f: f.telemetry.service_name, "awf"
+        ),
         inputs=Setting(inputs, sources or "default"),
     )

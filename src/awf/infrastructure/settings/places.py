@@ -38,12 +38,24 @@ def find_places(cwd: str, environment: Mapping[str, str]) -> Places:
         (os.path.join(config_home, "workflows"), "user"),
     ]
     agents, claude = os.path.join(home, ".agents"), os.path.join(home, ".claude")
-    own = {kind: [os.path.join(project, kind), os.path.join(config_home, kind)] for kind in ("roles", "skills", "prompts")}
-    roles = [own["roles"][0], os.path.join(cwd, ".agents", "roles"), own["roles"][1], os.path.join(agents, "roles")]
+    own = {
+        kind: [os.path.join(project, kind), os.path.join(config_home, kind)]
+        for kind in ("roles", "skills", "prompts")
+    }
+    roles = [
+        own["roles"][0],
+        os.path.join(cwd, ".agents", "roles"),
+        own["roles"][1],
+        os.path.join(agents, "roles"),
+    ]
     skills = [
-        own["skills"][0], os.path.join(cwd, ".agents", "skills"), os.path.join(cwd, ".claude", "skills"), own["skills"][1],
-        os.path.join(agents, "skills"), os.path.join(claude, "skills"),
-    ]  # fmt: skip
+        own["skills"][0],
+        os.path.join(cwd, ".agents", "skills"),
+        os.path.join(cwd, ".claude", "skills"),
+        own["skills"][1],
+        os.path.join(agents, "skills"),
+        os.path.join(claude, "skills"),
+    ]
     return Places(
         project=project,
         config_home=config_home,

@@ -54,7 +54,9 @@ class Database:
     def _connect(self) -> sqlite3.Connection:
         try:
             with _private_files():
-                connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+                connection = sqlite3.connect(
+                    self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                )
                 connection.execute("PRAGMA journal_mode=WAL")
                 connection.execute("PRAGMA synchronous=NORMAL")
         except sqlite3.Error as error:
@@ -63,21 +65,29 @@ class Database:
 
     def _migrate(self) -> None:
         migrations = sorted(
-            (int(item.name[:4]), item) for item in resources.files(__package__).joinpath("migrations").iterdir() if item.name.endswith(".sql")
+            (int(item.name[:4]), item)
+            for item in resources.files(__package__).joinpath("migrations").iterdir()
+            if item.name.endswith(".sql")
         )
         newest = migrations[-1][0]
         current = self._version()
         if current == newest:
             return
         if current > newest:
-            raise AwfError("SYSTEM.STORE.NEWER", f"{self.path} has layout {current}; this version knows {newest}.", hint="Upgrade awf, or pass --storage DIR.")
+            raise AwfError(
+                "SYSTEM.STORE.NEWER",
+                f"{self.path} has layout {current}; this version knows {newest}.",
+                hint="Upgrade awf, or pass --storage DIR.",
+            )
         with _flock(f"{self.path}.lock"):
             current = self._version()
             try:
                 for number, item in migrations:
                     if number > current:
                         script = item.read_text(encoding="utf-8")
-                        self.reader.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version={number};\nCOMMIT;")
+                        self.reader.executescript(
+                            f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version={number};\nCOMMIT;"
+                        )
             except sqlite3.Error as error:
                 raise _unavailable(self.path, str(error)) from error
 
@@ -131,7 +141,9 @@ class Database:
         counts: list[int] = []
         if batches and self.failure is None:
             try:
-                counts = _transaction(connection, [statement for batch in batches for statement in batch.statements])
+                counts = _transaction(
+                    connection, [statement for batch in batches for statement in batch.statements]
+                )
             except sqlite3.Error as error:
                 self.failure = _write_failed(self.path, error)
         start = 0
@@ -139,7 +151,9 @@ class Database:
             end = start + len(batch.statements)
             if batch.done is not None:
                 with contextlib.suppress(RuntimeError):  # the loop has gone, and with it whoever waited
-                    batch.done.get_loop().call_soon_threadsafe(_settle, batch.done, counts[start:end], self.failure)
+                    batch.done.get_loop().call_soon_threadsafe(
+                        _settle, batch.done, counts[start:end], self.failure
+                    )
             start = end
 
     def close(self) -> None:
@@ -192,8 +206,16 @@ def _flock(path: str) -> Iterator[None]:
 
 
 def _unavailable(path: str, why: str) -> AwfError:
-    return AwfError("SYSTEM.STORE.UNAVAILABLE", f"The run store {path} cannot be used: {why}.", hint="Check its permissions, or choose another directory with --storage DIR or AWF_STORAGE.")
+    return AwfError(
+        "SYSTEM.STORE.UNAVAILABLE",
+        f"The run store {path} cannot be used: {why}.",
+        hint="Check its permissions, or choose another directory with --storage DIR or AWF_STORAGE.",
+    )
 
 
 def _write_failed(path: str, error: sqlite3.Error) -> AwfError:
-    return AwfError("SYSTEM.STORE.WRITE_FAILED", f"The run store {path} cannot be written: {error}.", hint="Free some space or restore write access, then continue with `awf resume`.")
+    return AwfError(
+        "SYSTEM.STORE.WRITE_FAILED",
+        f"The run store {path} cannot be written: {error}.",
+        hint="Free some space or restore write access, then continue with `awf resume`.",
+    )

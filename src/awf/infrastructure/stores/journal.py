@@ -32,7 +32,9 @@ __all__ = ["CANCEL_TOPIC", "SqliteJournal", "SqliteRun"]
 T = TypeVar("T")
 CANCEL_TOPIC = "control:cancel"
 _POLL_SECONDS = 0.1  # how soon a word from another process is heard
-_LIVE_OUTPUT_KEPT = 262_144  # bytes of live output per step in the event table; the rest is in the output file
+_LIVE_OUTPUT_KEPT = (
+    262_144  # bytes of live output per step in the event table; the rest is in the output file
+)
 _encoder = msgspec.json.Encoder()
 _result_decoder = msgspec.json.Decoder(StepResult)
 
@@ -40,7 +42,16 @@ _result_decoder = msgspec.json.Decoder(StepResult)
 class SqliteRun:
     """One owned run; implements the `OwnedRun` port."""
 
-    def __init__(self, database: Database, record: RunRecord, definition: Definition, masker: Masker, ownership: Ownership, *, resumed: bool) -> None:
+    def __init__(
+        self,
+        database: Database,
+        record: RunRecord,
+        definition: Definition,
+        masker: Masker,
+        ownership: Ownership,
+        *,
+        resumed: bool,
+    ) -> None:
         self.record = record
         self.definition = definition
         self.resumed = resumed
@@ -91,15 +102,25 @@ class SqliteRun:
     def recorded(self, path: str) -> StepResult | None:
         if not self.finished_steps:
             return None
-        row = self._database.reader.execute("SELECT result FROM steps WHERE run_id=? AND path=?", (self.run_id, path)).fetchone()
-        return None if row is None else self._masker.map_struct(_result_decoder.decode(row[0]), self._masker.unseal)
+        row = self._database.reader.execute(
+            "SELECT result FROM steps WHERE run_id=? AND path=?", (self.run_id, path)
+        ).fetchone()
+        return (
+            None
+            if row is None
+            else self._masker.map_struct(_result_decoder.decode(row[0]), self._masker.unseal)
+        )
 
     async def wait(self, topic: str, timeout: float | None) -> Message | None:
         arrived = self._arrived.setdefault(topic, asyncio.Event())
         deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
         try:
             while (message := self._message(topic)) is None:
-                left = _POLL_SECONDS if deadline is None else min(_POLL_SECONDS, deadline - asyncio.get_running_loop().time())
+                left = (
+                    _POLL_SECONDS
+                    if deadline is None
+                    else min(_POLL_SECONDS, deadline - asyncio.get_running_loop().time())
+                )
                 if left <= 0:
                     await self.deliver(topic, Message({"timeout": True}))
                     continue
@@ -113,7 +134,9 @@ class SqliteRun:
         return self._message(topic) is not None
 
     async def deliver(self, topic: str, message: Message) -> bool:
-        counts = await self._database.commit([message_row(self.run_id, topic, self._masker.map_struct(message, self._masker.seal))])
+        counts = await self._database.commit(
+            [message_row(self.run_id, topic, self._masker.map_struct(message, self._masker.seal))]
+        )
         arrived = self._arrived.get(topic)
         if arrived is not None:
             arrived.set()
@@ -123,7 +146,11 @@ class SqliteRun:
         row = self._database.reader.execute(
             "SELECT payload, sender FROM messages WHERE run_id=? AND topic=?", (self.run_id, topic)
         ).fetchone()
-        return None if row is None else self._masker.map_struct(Message(json.loads(row[0]), row[1]), self._masker.unseal)
+        return (
+            None
+            if row is None
+            else self._masker.map_struct(Message(json.loads(row[0]), row[1]), self._masker.unseal)
+        )
 
     def emit(self, event: Event, *, once: str = "") -> None:
         if once and self.resumed and self._seen(once):
@@ -139,7 +166,9 @@ class SqliteRun:
             self._publish(item)
 
     def _seen(self, once: str) -> bool:
-        row = self._database.reader.execute("SELECT 1 FROM events WHERE run_id=? AND once=?", (self.run_id, once)).fetchone()
+        row = self._database.reader.execute(
+            "SELECT 1 FROM events WHERE run_id=? AND once=?", (self.run_id, once)
+        ).fetchone()
         return row is not None
 
     def _worth_keeping(self, event: Event) -> bool:
@@ -151,7 +180,9 @@ class SqliteRun:
 
     def _stamp(self, event: Event) -> Stamped:
         self._seq += 1
-        return Stamped(self.run_id, self._seq, round(time.time(), 6), self._masker.map_struct(event, self._masker.mask))
+        return Stamped(
+            self.run_id, self._seq, round(time.time(), 6), self._masker.map_struct(event, self._masker.mask)
+        )
 
     def _event_row(self, stamped: Stamped, once: str = "") -> Statement:
         fields = event_fields(stamped)
@@ -164,7 +195,7 @@ class SqliteRun:
         return output_path(self._database.folder, self.run_id, path, stream)
 
     async def cancelled(self) -> str:
-        while (message := self._message(CANCEL_TOPIC)) is None:
+        while (message := self._message(CANCEL_TOPIC)) is None:  # noqa: ASYNC110  another process writes it
             await asyncio.sleep(_POLL_SECONDS)
         return str(message.payload.get("reason", "")) or f"cancelled by {message.sender or 'another process'}"
 
@@ -174,10 +205,15 @@ class SqliteRun:
         update: Statement = (
             "UPDATE runs SET status=?, finished_at=?, exit_status=?, error=?, outputs=?, usage=?, owner='' WHERE id=?",
             (
-                outcome.status, time.time(), outcome.exit_status, encode_optional(error),
-                json.dumps(self._masker.mask_data(outcome.outputs)), encode_optional(outcome.usage), self.run_id,
+                outcome.status,
+                time.time(),
+                outcome.exit_status,
+                encode_optional(error),
+                json.dumps(self._masker.mask_data(outcome.outputs)),
+                encode_optional(outcome.usage),
+                self.run_id,
             ),
-        )  # fmt: skip
+        )
         # A resumed run must not hear an old request to stop.
         forget: Statement = ("DELETE FROM messages WHERE run_id=? AND topic=?", (self.run_id, CANCEL_TOPIC))
         committed = self._database.commit([update, forget, *(self._event_row(item) for item in stamped)])
@@ -205,9 +241,18 @@ class SqliteJournal:
         _save_secrets(folder, masker)
         inputs = json.dumps(_sealed(record.inputs, masker))
         values = (
-            record.id, record.workflow, record.source, "running", record.started_at, inputs, record.parent, record.cwd,
-            _owner(), definition.digest, _encoder.encode(definition),
-        )  # fmt: skip
+            record.id,
+            record.workflow,
+            record.source,
+            "running",
+            record.started_at,
+            inputs,
+            record.parent,
+            record.cwd,
+            _owner(),
+            definition.digest,
+            _encoder.encode(definition),
+        )
         insert = (
             "INSERT INTO runs (id, workflow, source, status, started_at, inputs, parent, cwd, owner, digest, definition)"
             " VALUES (?,?,?,?,?,?,?,?,?,?,?)"
@@ -221,20 +266,34 @@ class SqliteJournal:
         if ownership is None:
             raise _busy(run_id)
         _load_secrets(folder, masker)
-        row = self._database.reader.execute(f"SELECT {RUN_COLUMNS}, definition FROM runs WHERE id=?", (run_id,)).fetchone()  # noqa: S608
+        select = f"SELECT {RUN_COLUMNS}, definition FROM runs WHERE id=?"  # noqa: S608
+        row = self._database.reader.execute(select, (run_id,)).fetchone()
         if row is None:
             ownership.release()
-            raise AwfError("USER.RUN.NOT_FOUND", f"No run has the id {run_id}.", hint="`awf history` lists the runs.")
+            raise AwfError(
+                "USER.RUN.NOT_FOUND", f"No run has the id {run_id}.", hint="`awf history` lists the runs."
+            )
         definition = msgspec.json.decode(row[-1], type=Definition)
         record = run_from_row(row)
         record = msgspec.structs.replace(record, inputs=masker.map_struct(record.inputs, masker.unseal))
-        await self._database.commit([
-            ("UPDATE runs SET status='running', finished_at=NULL, exit_status=NULL, error=NULL, owner=? WHERE id=?", (_owner(), run_id)),
-            # An old request to stop is history; a question that nobody answered in time may be asked again.
-            ("DELETE FROM messages WHERE run_id=? AND topic=?", (run_id, CANCEL_TOPIC)),
-            ("DELETE FROM messages WHERE run_id=? AND topic LIKE 'approval:%' AND payload LIKE ?", (run_id, '%"timeout"%')),
-            ("DELETE FROM messages WHERE run_id=? AND topic LIKE 'approval:%' AND payload LIKE ?", (run_id, '%"unattended"%')),
-        ])
+        await self._database.commit(
+            [
+                (
+                    "UPDATE runs SET status='running', finished_at=NULL, exit_status=NULL, error=NULL, owner=? WHERE id=?",
+                    (_owner(), run_id),
+                ),
+                # An old request to stop is history; a question that nobody answered in time may be asked again.
+                ("DELETE FROM messages WHERE run_id=? AND topic=?", (run_id, CANCEL_TOPIC)),
+                (
+                    "DELETE FROM messages WHERE run_id=? AND topic LIKE 'approval:%' AND payload LIKE ?",
+                    (run_id, '%"timeout"%'),
+                ),
+                (
+                    "DELETE FROM messages WHERE run_id=? AND topic LIKE 'approval:%' AND payload LIKE ?",
+                    (run_id, '%"unattended"%'),
+                ),
+            ]
+        )
         return SqliteRun(self._database, record, definition, masker, ownership, resumed=True)
 
     async def definition(self, run_id: str) -> Definition:
@@ -249,16 +308,26 @@ class SqliteJournal:
 
     async def copy_steps(self, source: str, target: SqliteRun, keep: Callable[[str], bool]) -> int:
         reader = self._database.reader
-        rows = reader.execute("SELECT path, seq, result FROM steps WHERE run_id=? ORDER BY seq, path", (source,)).fetchall()
-        messages = reader.execute("SELECT topic, payload, sender, created_at FROM messages WHERE run_id=?", (source,)).fetchall()
+        rows = reader.execute(
+            "SELECT path, seq, result FROM steps WHERE run_id=? ORDER BY seq, path", (source,)
+        ).fetchall()
+        messages = reader.execute(
+            "SELECT topic, payload, sender, created_at FROM messages WHERE run_id=?", (source,)
+        ).fetchall()
         statements: list[Statement] = [
-            ("INSERT INTO steps (run_id, path, seq, result) VALUES (?,?,?,?)", (target.run_id, path, 0, result))
+            (
+                "INSERT INTO steps (run_id, path, seq, result) VALUES (?,?,?,?)",
+                (target.run_id, path, 0, result),
+            )
             for path, _, result in rows
             if keep(path)
         ]
         copied = len(statements)
         statements += [
-            ("INSERT INTO messages (run_id, topic, payload, sender, created_at) VALUES (?,?,?,?,?)", (target.run_id, *message))
+            (
+                "INSERT INTO messages (run_id, topic, payload, sender, created_at) VALUES (?,?,?,?,?)",
+                (target.run_id, *message),
+            )
             for message in messages
             if ":" in message[0] and keep(message[0].split(":", 1)[1])
         ]
@@ -292,7 +361,11 @@ def _make_folder(storage: str, run_id: str) -> str:
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError as error:
-        raise AwfError("SYSTEM.STORE.WRITE_FAILED", f"{folder} cannot be made: {error.strerror}.", hint="Check permissions and free space.") from error
+        raise AwfError(
+            "SYSTEM.STORE.WRITE_FAILED",
+            f"{folder} cannot be made: {error.strerror}.",
+            hint="Check permissions and free space.",
+        ) from error
     return folder
 
 
@@ -301,7 +374,11 @@ def _owner() -> str:
 
 
 def _busy(run_id: str) -> AwfError:
-    return AwfError("USER.RUN.BUSY", f"Another process is running {run_id}.", hint=f"Watch it with `awf logs -f {run_id}`, or stop it with `awf cancel {run_id}`.")
+    return AwfError(
+        "USER.RUN.BUSY",
+        f"Another process is running {run_id}.",
+        hint=f"Watch it with `awf logs -f {run_id}`, or stop it with `awf cancel {run_id}`.",
+    )
 
 
 def _sealed(data: dict[str, Any], masker: Masker) -> Any:
@@ -311,7 +388,9 @@ def _sealed(data: dict[str, Any], masker: Masker) -> Any:
 def _save_secrets(folder: str, masker: Masker) -> None:
     """Secrets of a run that may be resumed lie in a file that only its owner can read, and go when it completes."""
     if masker.values:
-        handle = os.open(os.path.join(folder, "secrets.json"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        handle = os.open(
+            os.path.join(folder, "secrets.json"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600
+        )
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             json.dump(masker.values, stream)
 

@@ -11,9 +11,7 @@ from awf.domain.run import ErrorInfo, RunRecord, Usage
 
 __all__ = ["RUN_COLUMNS", "encode_optional", "run_from_row"]
 
-RUN_COLUMNS = (
-    "id, workflow, source, status, started_at, finished_at, exit_status, error, inputs, outputs, usage, parent, cwd, owner, digest"
-)
+RUN_COLUMNS = "id, workflow, source, status, started_at, finished_at, exit_status, error, inputs, outputs, usage, parent, cwd, owner, digest"
 
 
 def encode_optional(value: Any) -> str | None:

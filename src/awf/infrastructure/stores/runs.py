@@ -39,11 +39,15 @@ class SqliteRunStore:
             rows = self._rows(sql, (prefix, f"{escaped}%", f"%-{escaped}"))
         exact = [row for row in rows if row[0] == prefix] or rows
         if len(exact) != 1 or not prefix:
-            why = f"No run has the id {prefix}." if not exact else f"'{prefix}' fits several runs, such as {exact[0][0]} and {exact[1][0]}."
+            why = (
+                f"No run has the id {prefix}."
+                if not exact
+                else f"'{prefix}' fits several runs, such as {exact[0][0]} and {exact[1][0]}."
+            )
             raise AwfError("USER.RUN.NOT_FOUND", why, hint="`awf history` lists the runs.")
         return self._seen(run_from_row(exact[0]))
 
-    def list(self, query: RunFilter) -> list[RunRecord]:
+    def runs(self, query: RunFilter) -> list[RunRecord]:
         where, values = ["started_at >= ?"], [query.since]
         if query.workflow:
             where.append("workflow = ?")
@@ -71,7 +75,10 @@ class SqliteRunStore:
 
     def events(self, run_id: str, after: int = 0, limit: int = 1000) -> list[StoredEvent]:
         sql = "SELECT seq, body FROM events WHERE run_id=? AND seq>? ORDER BY seq LIMIT ?"
-        return [StoredEvent(seq, msgspec.json.decode(body)) for seq, body in self._rows(sql, (run_id, after, limit))]
+        return [
+            StoredEvent(seq, msgspec.json.decode(body))
+            for seq, body in self._rows(sql, (run_id, after, limit))
+        ]
 
     def steps(self, run_id: str) -> list[StepRow]:
         rows = self._rows("SELECT path, result FROM steps WHERE run_id=? ORDER BY seq, path", (run_id,))
@@ -100,9 +107,14 @@ class SqliteRunStore:
         if self.is_alive(run_id):
             self.tell(run_id, CANCEL_TOPIC, message)
             return False
-        self._database.write_now([
-            ("UPDATE runs SET status='cancelled', finished_at=?, exit_status=130, owner='' WHERE id=? AND status='running'", (time.time(), run_id))
-        ])
+        self._database.write_now(
+            [
+                (
+                    "UPDATE runs SET status='cancelled', finished_at=?, exit_status=130, owner='' WHERE id=? AND status='running'",
+                    (time.time(), run_id),
+                )
+            ]
+        )
         return True
 
     def is_alive(self, run_id: str) -> bool:

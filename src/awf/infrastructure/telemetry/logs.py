@@ -34,9 +34,12 @@ class _JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, Any] = {
-            "time": round(record.created, 6), "level": record.levelname.lower(), "logger": record.name, "message": record.getMessage(),
+            "time": round(record.created, 6),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
             **getattr(record, "fields", {}),
-        }  # fmt: skip
+        }
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
         return json.dumps(self._masker.mask_data(fields), ensure_ascii=False, default=str)
@@ -48,7 +51,11 @@ class _ConsoleFormatter(logging.Formatter):
         self._masker = masker
 
     def format(self, record: logging.LogRecord) -> str:
-        shown = " ".join(f"{key}={value}" for key, value in getattr(record, "fields", {}).items() if value not in ("", None, {}))
+        shown = " ".join(
+            f"{key}={value}"
+            for key, value in getattr(record, "fields", {}).items()
+            if value not in ("", None, {})
+        )
         line = super().format(record)
         return self._masker.mask(f"{line}  {shown}" if shown else line)
 
@@ -59,9 +66,13 @@ def set_up_logging(level: str, form: str, file: str | None, masker: Masker) -> N
         logger.removeHandler(old)
         old.close()
     try:
-        handler: logging.Handler = logging.FileHandler(file, encoding="utf-8") if file else logging.StreamHandler(sys.stderr)
+        handler: logging.Handler = (
+            logging.FileHandler(file, encoding="utf-8") if file else logging.StreamHandler(sys.stderr)
+        )
     except OSError as error:
-        raise AwfError("SYSTEM.IO.WRITE_FAILED", f"The log file {file} cannot be written: {error.strerror}.") from error
+        raise AwfError(
+            "SYSTEM.IO.WRITE_FAILED", f"The log file {file} cannot be written: {error.strerror}."
+        ) from error
     handler.setFormatter(_JsonFormatter(masker) if form == "json" else _ConsoleFormatter(masker))
     logger.addHandler(handler)
     logger.setLevel(level.upper())
@@ -84,4 +95,6 @@ class LogListener:
             level = logging.DEBUG if isinstance(event, _NOISY) else logging.INFO
         if self._logger.isEnabledFor(level):
             fields = event_fields(stamped)
-            self._logger.log(level, fields.pop("type"), extra={"fields": {k: v for k, v in fields.items() if k != "time"}})
+            self._logger.log(
+                level, fields.pop("type"), extra={"fields": {k: v for k, v in fields.items() if k != "time"}}
+            )

@@ -29,7 +29,9 @@ _NO_SPAN = _NoSpan()
 class NoTracer:
     """The default: a span costs one call."""
 
-    def span(self, name: str, attributes: Mapping[str, Attribute] | None = None) -> contextlib.nullcontext[_NoSpan]:
+    def span(
+        self, name: str, attributes: Mapping[str, Attribute] | None = None
+    ) -> contextlib.nullcontext[_NoSpan]:
         del name, attributes
         return contextlib.nullcontext(_NO_SPAN)
 
@@ -40,20 +42,25 @@ class NoTracer:
         pass
 
 
-def open_tracer(endpoint: str | None, service_name: str, version: str, environment: Mapping[str, str]) -> Tracer:
+def open_tracer(
+    endpoint: str | None, service_name: str, version: str, environment: Mapping[str, str]
+) -> Tracer:
     if not endpoint:
         return NoTracer()
     try:
         return _OtelTracer(endpoint, service_name, version, environment)
     except ImportError as error:
         raise AwfError(
-            "SYSTEM.TELEMETRY.UNAVAILABLE", "An OTLP endpoint is set, and the OpenTelemetry packages are not installed.",
+            "SYSTEM.TELEMETRY.UNAVAILABLE",
+            "An OTLP endpoint is set, and the OpenTelemetry packages are not installed.",
             hint="pip install 'awf-suite[otel]', or unset OTEL_EXPORTER_OTLP_ENDPOINT.",
-        ) from error  # fmt: skip
+        ) from error
 
 
 class _OtelTracer:
-    def __init__(self, endpoint: str, service_name: str, version: str, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, endpoint: str, service_name: str, version: str, environment: Mapping[str, str]
+    ) -> None:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
@@ -63,11 +70,16 @@ class _OtelTracer:
         self._propagator = TraceContextTextMapPropagator()
         resource = Resource.create({"service.name": service_name, "service.version": version})
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-        target = endpoint if endpoint.rstrip("/").endswith("/v1/traces") else endpoint.rstrip("/") + "/v1/traces"
+        target = (
+            endpoint if endpoint.rstrip("/").endswith("/v1/traces") else endpoint.rstrip("/") + "/v1/traces"
+        )
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=target, timeout=5)))
         self._tracer = self._provider.get_tracer("awf", version)
         # A run started by a traced program joins its trace.
-        incoming = {"traceparent": environment.get("TRACEPARENT", ""), "tracestate": environment.get("TRACESTATE", "")}
+        incoming = {
+            "traceparent": environment.get("TRACEPARENT", ""),
+            "tracestate": environment.get("TRACESTATE", ""),
+        }
         self._parent = self._propagator.extract({key: value for key, value in incoming.items() if value})
 
     @contextlib.contextmanager
@@ -76,7 +88,9 @@ class _OtelTracer:
 
         current = trace.get_current_span()
         parent = None if current.get_span_context().is_valid else self._parent
-        with self._tracer.start_as_current_span(name, context=parent, attributes=dict(attributes or {})) as span:
+        with self._tracer.start_as_current_span(
+            name, context=parent, attributes=dict(attributes or {})
+        ) as span:
             yield _OtelSpan(span)
 
     def carrier(self) -> dict[str, str]:

@@ -85,7 +85,9 @@ class _LineReader:
         """The next line; None when the terminal was closed."""
         if self._outstanding is None or self._outstanding.done():
             self._outstanding = asyncio.get_running_loop().create_future()
-            reading = threading.Thread(target=self._read, args=(question, self._outstanding), name="awf-terminal", daemon=True)
+            reading = threading.Thread(
+                target=self._read, args=(question, self._outstanding), name="awf-terminal", daemon=True
+            )
             reading.start()
         else:
             sys.stderr.write(question)

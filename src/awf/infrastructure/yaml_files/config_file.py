@@ -35,4 +35,6 @@ def read_config(path: str) -> ConfigFile | None:
         if config is not BAD and not problems:
             assert isinstance(config, ConfigFile)
             return config
-    raise InvalidWorkflowError([msgspec.structs.replace(problem, code="USER.CONFIG.INVALID") for problem in problems])
+    raise InvalidWorkflowError(
+        [msgspec.structs.replace(problem, code="USER.CONFIG.INVALID") for problem in problems]
+    )

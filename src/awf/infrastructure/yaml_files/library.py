@@ -83,7 +83,9 @@ class WorkflowLibrary:
 
     def template_names(self) -> list[str]:
         return [
-            os.path.splitext(os.path.relpath(file, folder))[0] for folder in self._template_dirs for file in _yaml_files(folder)
+            os.path.splitext(os.path.relpath(file, folder))[0]
+            for folder in self._template_dirs
+            for file in _yaml_files(folder)
         ]
 
     def _missing(self, reference: str) -> AwfError:
@@ -92,7 +94,9 @@ class WorkflowLibrary:
         return AwfError(
             "USER.INPUT.MISSING_FILE",
             f"There is no workflow '{reference}'.",
-            hint=f"did you mean '{close}'?" if close else f"Looked in {looked}. `awf list` shows what is there.",
+            hint=f"did you mean '{close}'?"
+            if close
+            else f"Looked in {looked}. `awf list` shows what is there.",
         )
 
 
@@ -116,7 +120,11 @@ class _Disk:
             with open(file, "rb") as stream:
                 return stream.read(MAX_BYTES + 1)
         except OSError as error:
-            raise AwfError("SYSTEM.IO.READ_FAILED", f"{file} cannot be read: {error.strerror}.", hint="Check its permissions.") from error
+            raise AwfError(
+                "SYSTEM.IO.READ_FAILED",
+                f"{file} cannot be read: {error.strerror}.",
+                hint="Check its permissions.",
+            ) from error
 
     def called(self, caller: str, written: str) -> str | None:
         return self._library.find(written, beside=caller)

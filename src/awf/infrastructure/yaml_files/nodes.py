@@ -24,11 +24,22 @@ MAX_DEPTH = 100
 _SUSPICIOUS_DEPTH = 400  # the C composer recurses and cannot be trusted with tens of thousands of levels
 _LEADING = re.compile(r"^[ ?\-\t]*", re.MULTILINE)
 _INT = re.compile(r"[-+]?(0|[1-9][0-9_]*)$|0o[0-7_]+$|0x[0-9a-fA-F_]+$")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$")
+_FLOAT = re.compile(
+    r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$"
+)
 _WORDS: dict[str, Any] = {
-    "": None, "~": None, "null": None, "Null": None, "NULL": None,
-    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
-}  # fmt: skip
+    "": None,
+    "~": None,
+    "null": None,
+    "Null": None,
+    "NULL": None,
+    "true": True,
+    "True": True,
+    "TRUE": True,
+    "false": False,
+    "False": False,
+    "FALSE": False,
+}
 
 
 class YamlText:
@@ -37,7 +48,7 @@ class YamlText:
     def __init__(self, file: str, text: str, root: yaml.Node | None) -> None:
         self.file = file
         self.root = root
-        self._text = text
+        self.text = text
         self._lines: list[str] | None = None
 
     def node_at(self, path: NodePath, *, key: bool = False) -> yaml.Node | None:
@@ -46,7 +57,9 @@ class YamlText:
         for depth, part in enumerate(path):
             at_key = key and depth == len(path) - 1
             # A key of an agent state may stand in its nested `agent:` block.
-            found = _child(node, part, key=at_key) or _child(_child(node, "agent", key=False), part, key=at_key)
+            found = _child(node, part, key=at_key) or _child(
+                _child(node, "agent", key=False), part, key=at_key
+            )
             if found is None:
                 return node
             node = found
@@ -70,7 +83,7 @@ class YamlText:
 
     def line(self, number: int) -> str:
         if self._lines is None:
-            self._lines = self._text.splitlines()
+            self._lines = self.text.splitlines()
         return self._lines[number] if number < len(self._lines) else ""
 
     def _position(self, node: yaml.Node, offset: int) -> tuple[int, int]:
@@ -105,7 +118,9 @@ def _foreign_file(node: yaml.Node) -> str:
 def parse_yaml(file: str, data: bytes) -> tuple[YamlText, list[Problem]]:
     """Parse one document. The text is returned also when it is broken, so that problems can show their line."""
     if len(data) > MAX_BYTES:
-        return YamlText(file, "", None), [_too_large(file, f"The file has {len(data):,} bytes; {MAX_BYTES:,} are allowed.")]
+        return YamlText(file, "", None), [
+            _too_large(file, f"The file has {len(data):,} bytes; {MAX_BYTES:,} are allowed.")
+        ]
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -180,7 +195,9 @@ def _syntax_problem(document: YamlText, error: yaml.YAMLError) -> Problem:
         message=f"Not valid YAML: {what}{f' {context}' if context else ''}.",
         place=place,
         source_line=document.line(place.line - 1) if place.line else "",
-        hint="Indent with spaces, not tabs." if tab else "Look at indentation, quotes and brackets just before this place.",
+        hint="Indent with spaces, not tabs."
+        if tab
+        else "Look at indentation, quotes and brackets just before this place.",
     )
 
 
@@ -188,7 +205,7 @@ def _reader_place(document: YamlText, error: yaml.YAMLError) -> Place:
     position = getattr(error, "position", None)
     if not isinstance(position, int):
         return Place(document.file)
-    before = document._text[:position]  # noqa: SLF001
+    before = document.text[:position]
     return Place(document.file, before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1)
 
 
@@ -217,12 +234,13 @@ def plain_value(node: yaml.Node) -> Any:
         return _scalar(node)
     if isinstance(node, yaml.SequenceNode):
         return [plain_value(item) for item in node.value]
+    assert isinstance(node, yaml.MappingNode)
     return {key_text(key) or "": plain_value(value) for key, value in entries(node)}
 
 
 def _scalar(node: yaml.ScalarNode) -> Any:
     text: str = node.value
-    if node.style or node.tag == "tag:yaml.org,2002:str" and text in _WORDS and text:  # noqa: RUF021
+    if node.style or (node.tag == "tag:yaml.org,2002:str" and text in _WORDS and text):
         return text
     if text in _WORDS:
         return _WORDS[text]

@@ -6,6 +6,7 @@ it collects every template, condition and state name it meets, for the checks th
 
 from __future__ import annotations
 
+import inspect
 import re
 import types
 import typing
@@ -53,7 +54,9 @@ class Reader:
 
     def wrong_type(self, node: yaml.Node, path: NodePath, wanted: str) -> Any:
         where = f"'{path[-1]}'" if path and isinstance(path[-1], str) else "This"
-        return self.note("WORKFLOW.PARSE.WRONG_TYPE", f"{where} must be {wanted}, not {describe(node)}.", path)
+        return self.note(
+            "WORKFLOW.PARSE.WRONG_TYPE", f"{where} must be {wanted}, not {describe(node)}.", path
+        )
 
     # -- records -------------------------------------------------------------------------------------------------
 
@@ -62,7 +65,7 @@ class Reader:
         if not isinstance(node, yaml.MappingNode):
             self.wrong_type(node, path, wanted)
             return None
-        self._count(len(node.value), path)
+        self.count(len(node.value), path)
         found: dict[str, yaml.Node] = {}
         for key_node, value_node in entries(node):
             key = key_text(key_node)
@@ -81,12 +84,15 @@ class Reader:
         place = Place("", node.start_mark.line + 1, node.start_mark.column + 1)
         self.problems.append(
             Problem(
-                code="WORKFLOW.PARSE.DUPLICATE_KEY", message=f"The key '{key}' is given twice.", path=path, place=place,
+                code="WORKFLOW.PARSE.DUPLICATE_KEY",
+                message=f"The key '{key}' is given twice.",
+                path=path,
+                place=place,
                 hint="Remove or rename one of the two.",
-            )  # fmt: skip
+            )
         )
 
-    def _count(self, more: int, path: NodePath) -> None:
+    def count(self, more: int, path: NodePath) -> None:
         self._values += more
         if self._values > _MAX_VALUES or len(path) > MAX_DEPTH:
             raise TooLargeError
@@ -98,15 +104,20 @@ class Reader:
         found = self.mapping(node, path, "a mapping of keys to values")
         return BAD if found is None else self.fields(cls, found, path, extra or {})
 
-    def fields(self, cls: type[Record], found: dict[str, yaml.Node], path: NodePath, extra: Mapping[str, str]) -> Any:
+    def fields(
+        self, cls: type[Record], found: dict[str, yaml.Node], path: NodePath, extra: Mapping[str, str]
+    ) -> Any:
         fields = fields_of(cls)
         known = {field.key for field in fields} | set(extra)
         for key in found.keys() - known:
             close = suggest(key, known)
             self.note(
-                "WORKFLOW.PARSE.UNKNOWN_FIELD", f"Unknown key '{key}' in {_place_name(cls)}.", (*path, key), at_key=True,
+                "WORKFLOW.PARSE.UNKNOWN_FIELD",
+                f"Unknown key '{key}' in {_place_name(cls)}.",
+                (*path, key),
+                at_key=True,
                 hint=f"did you mean '{close}'?" if close else f"Keys here: {', '.join(sorted(known))}.",
-            )  # fmt: skip
+            )
         values: dict[str, Any] = {}
         complete = True
         for field in fields:
@@ -118,8 +129,12 @@ class Reader:
                     values[field.name] = value
             elif field.required:
                 complete = False
-                self.note("WORKFLOW.PARSE.MISSING_FIELD", f"'{field.key}' is missing in {_place_name(cls)}.", path,
-                          hint=f"Add {field.key}: …")  # fmt: skip
+                self.note(
+                    "WORKFLOW.PARSE.MISSING_FIELD",
+                    f"'{field.key}' is missing in {_place_name(cls)}.",
+                    path,
+                    hint=f"Add {field.key}: …",
+                )
         return cls(**values) if complete else BAD
 
     def use(self, kind: Kind, text: str, path: NodePath) -> None:
@@ -130,7 +145,7 @@ class Reader:
         if isinstance(node, yaml.ScalarNode):
             return plain_value(node)
         if isinstance(node, yaml.SequenceNode):
-            self._count(len(node.value), path)
+            self.count(len(node.value), path)
             return [self.plain(item, (*path, index)) for index, item in enumerate(node.value)]
         found = self.mapping(node, path, "a mapping") or {}
         return {key: self.plain(value, (*path, key)) for key, value in found.items()}
@@ -172,9 +187,10 @@ def fields_of(cls: type[Record]) -> list[Field]:
         keys: dict[str, str] = getattr(cls, "keys", {})
         hints: dict[str, Any] = {}
         for base in reversed(cls.__mro__):
-            hints.update(base.__dict__.get("__annotations__", {}))
+            hints.update(inspect.get_annotations(base))
         cached = [
-            Field(keys.get(f.name, f.name), f.name, reader_for(hints[f.name]), f.required) for f in msgspec.structs.fields(cls)
+            Field(keys.get(f.name, f.name), f.name, reader_for(hints[f.name]), f.required)
+            for f in msgspec.structs.fields(cls)
         ]
         _FIELDS[cls] = cached
     return cached
@@ -225,9 +241,11 @@ def _choice(allowed: tuple[Any, ...]) -> Callable[[Reader, yaml.Node, NodePath],
             return value
         close = suggest(str(value), [str(item) for item in allowed])
         return reader.note(
-            "WORKFLOW.PARSE.INVALID_VALUE", f"'{path[-1]}' must be {_or(allowed)}, not {describe(node)}.", path,
+            "WORKFLOW.PARSE.INVALID_VALUE",
+            f"'{path[-1]}' must be {_or(allowed)}, not {describe(node)}.",
+            path,
             hint=f"did you mean '{close}'?" if close else "",
-        )  # fmt: skip
+        )
 
     return read
 
@@ -241,7 +259,7 @@ def _list(item: Callable[[Reader, yaml.Node, NodePath], Any]) -> Callable[[Reade
     def read(reader: Reader, node: yaml.Node, path: NodePath) -> Any:
         if not isinstance(node, yaml.SequenceNode):
             return reader.wrong_type(node, path, "a list")
-        reader._count(len(node.value), path)  # noqa: SLF001
+        reader.count(len(node.value), path)
         values = [item(reader, child, (*path, index)) for index, child in enumerate(node.value)]
         return BAD if any(value is BAD for value in values) else values
 
@@ -273,11 +291,13 @@ def _union(members: tuple[Any, ...]) -> Callable[[Reader, yaml.Node, NodePath], 
             sequence = reader_for(member)
         else:
             scalars.append((bare, reader_for(member)))
-    wanted = _or((
-        *(_SIMPLE.get(bare, "text") for bare, _ in scalars),
-        *(["a list"] if sequence else []),
-        *(["a mapping"] if mapping else []),
-    ))
+    wanted = _or(
+        (
+            *(_SIMPLE.get(bare, "text") for bare, _ in scalars),
+            *(["a list"] if sequence else []),
+            *(["a mapping"] if mapping else []),
+        )
+    )
 
     def read(reader: Reader, node: yaml.Node, path: NodePath) -> Any:
         if isinstance(node, yaml.MappingNode) and mapping:
@@ -326,8 +346,12 @@ def _notation(
         parsed = None if value is None else parse(value)
         if parsed is not None:
             return parsed
-        return reader.note("WORKFLOW.PARSE.INVALID_VALUE", f"'{path[-1]}' must be {wanted}, not {describe(node)}.",
-                           path, hint=f"Write it like {example}.")  # fmt: skip
+        return reader.note(
+            "WORKFLOW.PARSE.INVALID_VALUE",
+            f"'{path[-1]}' must be {wanted}, not {describe(node)}.",
+            path,
+            hint=f"Write it like {example}.",
+        )
 
     return read
 
@@ -336,8 +360,12 @@ def _name(reader: Reader, node: yaml.Node, path: NodePath) -> Any:
     value = _scalar(str)(reader, node, path)
     if value is BAD or _NAME.match(value):
         return value
-    return reader.note("WORKFLOW.PARSE.INVALID_VALUE", f"'{value}' is not a usable name.", path,
-                       hint="Use letters, digits, _ and -, beginning with a letter or _.")  # fmt: skip
+    return reader.note(
+        "WORKFLOW.PARSE.INVALID_VALUE",
+        f"'{value}' is not a usable name.",
+        path,
+        hint="Use letters, digits, _ and -, beginning with a letter or _.",
+    )
 
 
 def _value(reader: Reader, node: yaml.Node, path: NodePath) -> Any:

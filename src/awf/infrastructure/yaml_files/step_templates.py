@@ -49,7 +49,11 @@ def apply_template(
     name = key_text(found["use_template"]) or ""
     where = (*path, "use_template")
     if name in chain or len(chain) >= _MAX_CHAIN:
-        reader.note("WORKFLOW.VALIDATION.INVALID_TEMPLATE", f"Step templates lead in a circle: {' → '.join((*chain, name))}.", where)
+        reader.note(
+            "WORKFLOW.VALIDATION.INVALID_TEMPLATE",
+            f"Step templates lead in a circle: {' → '.join((*chain, name))}.",
+            where,
+        )
         return found
     document, names = load(name)
     if document is None or document.root is None:
@@ -57,9 +61,11 @@ def apply_template(
 
         close = suggest(name, names)
         reader.note(
-            "WORKFLOW.VALIDATION.UNKNOWN_TEMPLATE", f"No step template is named '{name}'.", where,
+            "WORKFLOW.VALIDATION.UNKNOWN_TEMPLATE",
+            f"No step template is named '{name}'.",
+            where,
             hint=f"did you mean '{close}'?" if close else f"Create .awf/templates/{name}.yaml.",
-        )  # fmt: skip
+        )
         return found
     inner = _template_state(reader, document, name, where)
     if inner is None:
@@ -77,10 +83,15 @@ def _template_state(
     reader: Reader, document: YamlText, name: str, where: NodePath
 ) -> tuple[dict[str, tuple[Parameter, yaml.Node | None]], dict[str, yaml.Node]] | None:
     def refuse(message: str) -> None:
-        reader.note("WORKFLOW.VALIDATION.INVALID_TEMPLATE", f"Step template '{name}' ({document.file}): {message}", where)
+        reader.note(
+            "WORKFLOW.VALIDATION.INVALID_TEMPLATE",
+            f"Step template '{name}' ({document.file}): {message}",
+            where,
+        )
 
     if not isinstance(document.root, yaml.MappingNode):
-        return refuse("it must be a mapping.")
+        refuse("it must be a mapping.")
+        return None
     top = {key_text(key) or "": value for key, value in entries(document.root)}
     for key in top.keys() - {"name", "description", "parameters", "states"}:
         refuse(f"unknown key '{key}'.")
@@ -96,13 +107,16 @@ def _template_state(
             declared[parameter.name] = (parameter, default)
     states = top.get("states")
     if not isinstance(states, yaml.MappingNode):
-        return refuse("it needs `states` with one state.")
+        refuse("it needs `states` with one state.")
+        return None
     inner = {key_text(key) or "": value for key, value in entries(states) if key_text(key) != "initial"}
     if len(inner) != 1:
-        return refuse(f"it must have exactly one state, not {len(inner)}.")
+        refuse(f"it must have exactly one state, not {len(inner)}.")
+        return None
     state = next(iter(inner.values()))
     if not isinstance(state, yaml.MappingNode):
-        return refuse("its state must be a mapping.")
+        refuse("its state must be a mapping.")
+        return None
     return declared, {key_text(key) or "": value for key, value in entries(state)}
 
 
@@ -119,8 +133,13 @@ def _parameter_nodes(
     nodes = (reader.mapping(given, where, "a mapping of parameters") or {}) if given is not None else {}
     for key in nodes.keys() - declared.keys():
         close = suggest(key, declared)
-        reader.note("WORKFLOW.VALIDATION.INVALID_TEMPLATE", f"Step template '{name}' has no parameter '{key}'.", (*where, key),
-                    at_key=True, hint=f"did you mean '{close}'?" if close else "")  # fmt: skip
+        reader.note(
+            "WORKFLOW.VALIDATION.INVALID_TEMPLATE",
+            f"Step template '{name}' has no parameter '{key}'.",
+            (*where, key),
+            at_key=True,
+            hint=f"did you mean '{close}'?" if close else "",
+        )
     values: dict[str, yaml.Node] = {}
     for key, (parameter, default) in declared.items():
         if key in nodes:
@@ -128,21 +147,28 @@ def _parameter_nodes(
         elif default is not None:
             values[key] = default
         elif parameter.required:
-            reader.note("WORKFLOW.VALIDATION.INVALID_TEMPLATE", f"Step template '{name}' needs the parameter '{key}'.",
-                        (*path, "use_template"), hint=f"Add parameters: {{{key}: …}}")  # fmt: skip
+            reader.note(
+                "WORKFLOW.VALIDATION.INVALID_TEMPLATE",
+                f"Step template '{name}' needs the parameter '{key}'.",
+                (*path, "use_template"),
+                hint=f"Add parameters: {{{key}: …}}",
+            )
     return values
 
 
-def _fill(reader: Reader, node: yaml.Node, values: dict[str, yaml.Node], where: NodePath, file: str) -> yaml.Node:
+def _fill(
+    reader: Reader, node: yaml.Node, values: dict[str, yaml.Node], where: NodePath, file: str
+) -> yaml.Node:
     """The node with parameters filled in; it remembers the template file as its place."""
     mark = node.start_mark
-    own_mark = yaml.Mark(file, 0, mark.line, mark.column, None, None)  # type: ignore[no-untyped-call]
+    own_mark = yaml.Mark(file, 0, mark.line, mark.column, None, 0)
     if isinstance(node, yaml.SequenceNode):
         items = [_fill(reader, item, values, where, file) for item in node.value]
         return yaml.SequenceNode(node.tag, items, own_mark, node.end_mark)
     if isinstance(node, yaml.MappingNode):
         pairs = [(key, _fill(reader, value, values, where, file)) for key, value in entries(node)]
         return yaml.MappingNode(node.tag, pairs, own_mark, node.end_mark)
+    assert isinstance(node, yaml.ScalarNode)
     whole = _PLACEHOLDER.fullmatch(node.value.strip())
     if whole and whole.group(1) in values:
         return values[whole.group(1)]
@@ -150,10 +176,18 @@ def _fill(reader: Reader, node: yaml.Node, values: dict[str, yaml.Node], where: 
     def text(found: re.Match[str]) -> str:
         value = values.get(found.group(1))
         if value is None:
-            reader.note("WORKFLOW.VALIDATION.INVALID_TEMPLATE", f"{file}: the parameter '{found.group(1)}' is not declared or has no value.", where)
+            reader.note(
+                "WORKFLOW.VALIDATION.INVALID_TEMPLATE",
+                f"{file}: the parameter '{found.group(1)}' is not declared or has no value.",
+                where,
+            )
             return ""
         if not isinstance(value, yaml.ScalarNode):
-            reader.note("WORKFLOW.VALIDATION.INVALID_TEMPLATE", f"{file}: '{found.group(1)}' is not plain text and must stand alone in its value.", where)
+            reader.note(
+                "WORKFLOW.VALIDATION.INVALID_TEMPLATE",
+                f"{file}: '{found.group(1)}' is not plain text and must stand alone in its value.",
+                where,
+            )
             return ""
         return str(value.value)
 

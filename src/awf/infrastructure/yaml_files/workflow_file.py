@@ -47,7 +47,9 @@ def read_workflow(
         draft = _Workflow(reader, file, load_template).read(document.root)
     except TooLargeError:
         message = f"The file unfolds into too many values or nests more than {MAX_DEPTH} levels deep."
-        return WorkflowFile(document, empty, [Problem(code="WORKFLOW.PARSE.TOO_LARGE", message=message, place=Place(file))])
+        return WorkflowFile(
+            document, empty, [Problem(code="WORKFLOW.PARSE.TOO_LARGE", message=message, place=Place(file))]
+        )
     found = [_placed(document, problem) for problem in reader.problems]
     return WorkflowFile(document, draft, found)
 
@@ -77,24 +79,35 @@ class _Workflow:
         initial = self._states(top)
         workflow = self._frame(top, initial)
         return Draft(
-            file=self.file, workflow=workflow, states=self.states, broken_states=frozenset(self.broken),
+            file=self.file,
+            workflow=workflow,
+            states=self.states,
+            broken_states=frozenset(self.broken),
             uses=tuple(self.reader.uses),
-        )  # fmt: skip
+        )
 
     def _frame(self, top: dict[str, yaml.Node], initial: str | None) -> Workflow | None:
         """The keys beside the states. `initial` and `states` stand in for themselves: they are read already."""
         stand_in = {key: node for key, node in top.items() if key not in {"states", "initial"}}
         if "initial" in top:
-            self.reader.note("WORKFLOW.PARSE.UNKNOWN_FIELD", "Unknown key 'initial' in the workflow.", ("initial",), at_key=True,
-                             hint="Write it as the first key under `states`.")  # fmt: skip
+            self.reader.note(
+                "WORKFLOW.PARSE.UNKNOWN_FIELD",
+                "Unknown key 'initial' in the workflow.",
+                ("initial",),
+                at_key=True,
+                hint="Write it as the first key under `states`.",
+            )
         values: dict[str, Any] = {}
         known = {field.key for field in fields_of(Workflow)} - {"initial"}
         for key in stand_in.keys() - known:
             close = suggest(key, known)
             self.reader.note(
-                "WORKFLOW.PARSE.UNKNOWN_FIELD", f"Unknown key '{key}' in the workflow.", (key,), at_key=True,
+                "WORKFLOW.PARSE.UNKNOWN_FIELD",
+                f"Unknown key '{key}' in the workflow.",
+                (key,),
+                at_key=True,
                 hint=f"did you mean '{close}'?" if close else f"Keys here: {', '.join(sorted(known))}.",
-            )  # fmt: skip
+            )
         for field in fields_of(Workflow):
             if field.key in {"states", "initial"}:
                 continue
@@ -103,15 +116,24 @@ class _Workflow:
                 if value is not BAD:
                     values[field.name] = value
             elif field.required:
-                self.reader.note("WORKFLOW.PARSE.MISSING_FIELD", f"'{field.key}' is missing in the workflow.", (),
-                                 hint=f"Add {field.key}: …")  # fmt: skip
+                self.reader.note(
+                    "WORKFLOW.PARSE.MISSING_FIELD",
+                    f"'{field.key}' is missing in the workflow.",
+                    (),
+                    hint=f"Add {field.key}: …",
+                )
         if initial is None or "name" not in values:
             return None
         return Workflow(initial=initial, states=self.states, **values)
 
     def _states(self, top: dict[str, yaml.Node]) -> str | None:
         if "states" not in top:
-            self.reader.note("WORKFLOW.PARSE.MISSING_FIELD", "'states' is missing in the workflow.", (), hint="Add states: …")
+            self.reader.note(
+                "WORKFLOW.PARSE.MISSING_FIELD",
+                "'states' is missing in the workflow.",
+                (),
+                hint="Add states: …",
+            )
             return None
         found = self.reader.mapping(top["states"], ("states",), "a mapping of state names to states")
         if found is None:
@@ -129,16 +151,26 @@ class _Workflow:
                 self._state(name, node, path)
         if initial is None and "initial" not in found:
             first = next(iter(found), "")
-            self.reader.note("WORKFLOW.PARSE.MISSING_FIELD", "'initial' is missing under states.", ("states",), at_key=True,
-                             hint=f"Add initial: {first}" if first else "Add initial: NAME")  # fmt: skip
+            self.reader.note(
+                "WORKFLOW.PARSE.MISSING_FIELD",
+                "'initial' is missing under states.",
+                ("states",),
+                at_key=True,
+                hint=f"Add initial: {first}" if first else "Add initial: NAME",
+            )
         return initial
 
     def _state(self, name: str, node: yaml.Node, path: NodePath) -> None:
         from awf.infrastructure.yaml_files.reader import _NAME
 
         if not _NAME.match(name):
-            self.reader.note("WORKFLOW.PARSE.INVALID_VALUE", f"'{name}' is not a usable state name.", path, at_key=True,
-                             hint="Use letters, digits, _ and -, beginning with a letter or _.")  # fmt: skip
+            self.reader.note(
+                "WORKFLOW.PARSE.INVALID_VALUE",
+                f"'{name}' is not a usable state name.",
+                path,
+                at_key=True,
+                hint="Use letters, digits, _ and -, beginning with a letter or _.",
+            )
         before = len(self.reader.problems)
         found = self.reader.mapping(node, path, "a mapping that defines the state")
         state = BAD if found is None else self._typed_state(found, path)
@@ -151,7 +183,12 @@ class _Workflow:
         if "use_template" in found:
             found = apply_template(self.reader, found, path, self.load_template)
         elif "parameters" in found:
-            self.reader.note("WORKFLOW.VALIDATION.CONFLICT", "'parameters' needs 'use_template'.", (*path, "parameters"), at_key=True)
+            self.reader.note(
+                "WORKFLOW.VALIDATION.CONFLICT",
+                "'parameters' needs 'use_template'.",
+                (*path, "parameters"),
+                at_key=True,
+            )
         cls = self._type(found, path)
         if cls is None:
             return BAD
@@ -163,31 +200,53 @@ class _Workflow:
 
     def _type(self, found: dict[str, yaml.Node], path: NodePath) -> Any:
         if "type" not in found:
-            self.reader.note("WORKFLOW.PARSE.MISSING_FIELD", f"The state '{path[-1]}' has no type.", path, at_key=True,
-                             hint=f"Add type: {_guess_type(found)}")  # fmt: skip
+            self.reader.note(
+                "WORKFLOW.PARSE.MISSING_FIELD",
+                f"The state '{path[-1]}' has no type.",
+                path,
+                at_key=True,
+                hint=f"Add type: {_guess_type(found)}",
+            )
             return None
         written = key_text(found["type"]) or ""
         cls = STATE_TYPES.get(written.lower())
         if cls is None:
             close = suggest(written.lower(), STATE_TYPES)
             self.reader.note(
-                "WORKFLOW.VALIDATION.UNKNOWN_TYPE", f"No state type is named '{written}'.", (*path, "type"),
+                "WORKFLOW.VALIDATION.UNKNOWN_TYPE",
+                f"No state type is named '{written}'.",
+                (*path, "type"),
                 hint=f"did you mean '{close}'?" if close else f"Types: {', '.join(STATE_TYPES)}.",
-            )  # fmt: skip
+            )
         return cls
 
     def _nested_agent(self, found: dict[str, yaml.Node], path: NodePath) -> tuple[Any, dict[str, yaml.Node]]:
         """``type: step`` with an ``agent:`` block means an agent state whose keys lie in the block."""
-        inner = self.reader.mapping(found["agent"], (*path, "agent"), "a mapping that defines the agent") or {}
+        inner = (
+            self.reader.mapping(found["agent"], (*path, "agent"), "a mapping that defines the agent") or {}
+        )
         outer = {key: node for key, node in found.items() if key != "agent"}
         for key in inner.keys() & (outer.keys() - {"type"}):
-            self.reader.note("WORKFLOW.PARSE.DUPLICATE_KEY", f"'{key}' is given in the state and in its agent block.", (*path, "agent", key), at_key=True)
+            self.reader.note(
+                "WORKFLOW.PARSE.DUPLICATE_KEY",
+                f"'{key}' is given in the state and in its agent block.",
+                (*path, "agent", key),
+                at_key=True,
+            )
         return AgentState, {**outer, **inner}
 
 
 def _guess_type(found: dict[str, yaml.Node]) -> str:
     marks = {
-        "command": "step", "script_file": "step", "provider": "agent", "prompt": "agent", "agent": "agent",
-        "parallel": "parallel", "items": "for_each", "while": "while", "workflow": "call_workflow", "status": "terminal",
-    }  # fmt: skip
+        "command": "step",
+        "script_file": "step",
+        "provider": "agent",
+        "prompt": "agent",
+        "agent": "agent",
+        "parallel": "parallel",
+        "items": "for_each",
+        "while": "while",
+        "workflow": "call_workflow",
+        "status": "terminal",
+    }
     return next((kind for key, kind in marks.items() if key in found), "step")

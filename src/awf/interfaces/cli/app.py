@@ -57,7 +57,9 @@ class LazyGroup(click.Group):
         command: click.Command = module.command
         return command
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in COMMANDS:
             from awf.domain.problem import suggest
@@ -76,7 +78,12 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name=None, version=importlib.import_module("awf").__version__, prog_name="awf", message="%(prog)s %(version)s")
+@click.version_option(
+    package_name=None,
+    version=importlib.import_module("awf").__version__,
+    prog_name="awf",
+    message="%(prog)s %(version)s",
+)
 def cli() -> None:
     """Run workflows of shell commands and coding agents: durable, resumable, observable.
 
@@ -124,7 +131,9 @@ def _flushed(status: int) -> int:
         _abandon_stdout()
     except OSError as error:
         with contextlib.suppress(OSError):
-            sys.stderr.write(f"error: the output could not be written: {error.strerror}\n  SYSTEM.IO.WRITE_FAILED\n")
+            sys.stderr.write(
+                f"error: the output could not be written: {error.strerror}\n  SYSTEM.IO.WRITE_FAILED\n"
+            )
         _abandon_stdout()
         return status or 4
     return status

@@ -27,16 +27,29 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 
 def report_failure(error: Exception, arguments: Sequence[str]) -> int:
     """Tell it on standard error (and as JSON on standard output when JSON was asked for); the exit status."""
-    from awf.interfaces.cli.rendering.problems import error_document, error_lines, problem_lines, problems_document
+    from awf.interfaces.cli.rendering.problems import (
+        error_document,
+        error_lines,
+        problem_lines,
+        problems_document,
+    )
 
     known = error if isinstance(error, AwfError) else _bug(error)
     color = sys.stderr.isatty() and "NO_COLOR" not in os.environ
     if _wants_json(arguments):
         import json
 
-        document = problems_document(known.problems) if isinstance(known, InvalidWorkflowError) else error_document(known)
+        document = (
+            problems_document(known.problems)
+            if isinstance(known, InvalidWorkflowError)
+            else error_document(known)
+        )
         sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
-    lines = problem_lines(known.problems, color=color) if isinstance(known, InvalidWorkflowError) else error_lines(known, color=color)
+    lines = (
+        problem_lines(known.problems, color=color)
+        if isinstance(known, InvalidWorkflowError)
+        else error_lines(known, color=color)
+    )
     sys.stderr.write("\n".join(lines) + "\n")
     return known.exit_status
 

@@ -13,17 +13,35 @@ if TYPE_CHECKING:
 
     from awf.bootstrap import App
 
-__all__ = ["echo_json", "input_option", "listing_options", "make_app", "parse_inputs", "run_id_argument", "storage_option", "use_color"]
+__all__ = [
+    "echo_json",
+    "input_option",
+    "listing_options",
+    "make_app",
+    "parse_inputs",
+    "run_id_argument",
+    "storage_option",
+    "use_color",
+]
 
 
 def storage_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option("--storage", metavar="DIR", help="Directory of the run store [env: AWF_STORAGE].")(function)
+    return click.option("--storage", metavar="DIR", help="Directory of the run store [env: AWF_STORAGE].")(
+        function
+    )
 
 
 def listing_options(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """-o with the formats a command has."""
     names = formats or ("text", "json")
-    return click.option("-o", "--output", type=click.Choice(names), default="text", show_default=True, help="Form of the answer.")
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(names),
+        default="text",
+        show_default=True,
+        help="Form of the answer.",
+    )
 
 
 def input_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -35,7 +53,7 @@ def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) ->
     del ctx, param
     from awf.domain.ports.run_store import RunFilter
 
-    return [run.id for run in make_app().store.list(RunFilter(limit=50)) if run.id.startswith(incomplete)]
+    return [run.id for run in make_app().store.runs(RunFilter(limit=50)) if run.id.startswith(incomplete)]
 
 
 def complete_workflow(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -77,8 +95,14 @@ def parse_inputs(app: App, given: tuple[str, ...]) -> dict[str, Any]:
     for pair in given:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise AwfError("USER.INPUT.INVALID_FORMAT", f"'{pair}' is not NAME=VALUE.", hint="Write --input name=value.")
-        values[name.strip()] = _from_file(app, value[1:]) if value.startswith("@") and not value.startswith("@@") else value.removeprefix("@")
+            raise AwfError(
+                "USER.INPUT.INVALID_FORMAT", f"'{pair}' is not NAME=VALUE.", hint="Write --input name=value."
+            )
+        values[name.strip()] = (
+            _from_file(app, value[1:])
+            if value.startswith("@") and not value.startswith("@@")
+            else value.removeprefix("@")
+        )
     return values
 
 
@@ -87,8 +111,14 @@ def _from_file(app: App, written: str) -> str:
 
     candidates = [os.path.join(app.cwd, written)]
     if written.startswith("prompts/") and ".." not in written.split("/"):
-        candidates += [os.path.join(folder, written.removeprefix("prompts/")) for folder in app.places.prompt_dirs]
+        candidates += [
+            os.path.join(folder, written.removeprefix("prompts/")) for folder in app.places.prompt_dirs
+        ]
     for path in candidates:
         if os.path.isfile(path):
             return app.files.read(path).strip()
-    raise AwfError("USER.INPUT.MISSING_FILE", f"There is no file {written}.", hint="Write @@ for a value that begins with @.")
+    raise AwfError(
+        "USER.INPUT.MISSING_FILE",
+        f"There is no file {written}.",
+        hint="Write @@ for a value that begins with @.",
+    )

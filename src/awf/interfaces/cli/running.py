@@ -34,17 +34,25 @@ class RunOptions(NamedTuple):
 
 def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     formats = click.Choice(["text", "json", "ndjson", "quiet"])
-    for option in reversed([
-        click.option("-o", "--output", type=formats, default="text", show_default=True, help="How to show the run."),
-        click.option("-v", "--verbose", count=True, help="Show live output of steps; -vv shows more."),
-        click.option("-y", "--yes", is_flag=True, help="Approve everything that asks for approval."),
-        click.option("--no-input", is_flag=True, help="Never ask: fail where an answer is needed."),
-        click.option("--storage", metavar="DIR", help="Directory of the run store [env: AWF_STORAGE]."),
-        click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="Log the run's course to stderr."),
-        click.option("--log-format", type=click.Choice(["console", "json"]), help="Form of the log."),
-        click.option("--log-file", metavar="FILE", help="Log to a file instead of stderr."),
-        click.option("--otel-endpoint", metavar="URL", help="Send traces to this OTLP/HTTP endpoint."),
-    ]):  # fmt: skip
+    for option in reversed(
+        [
+            click.option(
+                "-o", "--output", type=formats, default="text", show_default=True, help="How to show the run."
+            ),
+            click.option("-v", "--verbose", count=True, help="Show live output of steps; -vv shows more."),
+            click.option("-y", "--yes", is_flag=True, help="Approve everything that asks for approval."),
+            click.option("--no-input", is_flag=True, help="Never ask: fail where an answer is needed."),
+            click.option("--storage", metavar="DIR", help="Directory of the run store [env: AWF_STORAGE]."),
+            click.option(
+                "--log-level",
+                type=click.Choice(["debug", "info", "warning", "error"]),
+                help="Log the run's course to stderr.",
+            ),
+            click.option("--log-format", type=click.Choice(["console", "json"]), help="Form of the log."),
+            click.option("--log-file", metavar="FILE", help="Log to a file instead of stderr."),
+            click.option("--otel-endpoint", metavar="URL", help="Send traces to this OTLP/HTTP endpoint."),
+        ]
+    ):
         function = option(function)
     return function
 
@@ -52,17 +60,23 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def options_from(values: dict[str, Any]) -> RunOptions:
     """Take the shared options out of a command's arguments."""
     shared = {name: values.pop(name) for name in ("output", "verbose", "yes", "no_input")}
-    flags = {name: values.pop(name) for name in ("storage", "log_level", "log_format", "log_file", "otel_endpoint")}
+    flags = {
+        name: values.pop(name) for name in ("storage", "log_level", "log_format", "log_file", "otel_endpoint")
+    }
     return RunOptions(**shared, flags=flags)
 
 
-def run_to_the_end(app: App, options: RunOptions, prepare: Callable[[RunServices], Awaitable[Prepared]]) -> RunOutcome:
+def run_to_the_end(
+    app: App, options: RunOptions, prepare: Callable[[RunServices], Awaitable[Prepared]]
+) -> RunOutcome:
     """Prepare and execute one run with view and signals. Everything is ended before this returns."""
     app.set_up_logging()
     return asyncio.run(_session(app, options, prepare))
 
 
-async def _session(app: App, options: RunOptions, prepare: Callable[[RunServices], Awaitable[Prepared]]) -> RunOutcome:
+async def _session(
+    app: App, options: RunOptions, prepare: Callable[[RunServices], Awaitable[Prepared]]
+) -> RunOutcome:
     from awf.application.running.fan_out import FanOut
 
     view, blocks = _view(options)
@@ -71,7 +85,9 @@ async def _session(app: App, options: RunOptions, prepare: Callable[[RunServices
     if (listener := app.log_listener()) is not None:
         fan_out.add(listener)
     try:
-        services = app.run_services(_person(app, options, view), approve_all=options.yes, unattended=options.no_input)
+        services = app.run_services(
+            _person(app, options, view), approve_all=options.yes, unattended=options.no_input
+        )
         prepared = await prepare(services)
         with _Signals():
             return await prepared.execute(fan_out)

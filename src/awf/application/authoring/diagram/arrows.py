@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from awf.application.authoring.diagram.parts import Edge
@@ -41,7 +42,9 @@ def held(state: State) -> list[str]:
 def branches_only(workflow: Workflow) -> set[str]:
     """States that run only as parallel branches: their parallel state decides what follows, not their own routes."""
     states = workflow.states
-    branches = {name for state in states.values() if isinstance(state, ParallelState) for name in state.parallel}
+    branches = {
+        name for state in states.values() if isinstance(state, ParallelState) for name in state.parallel
+    }
     if not branches:
         return set()
     return branches - _reached_by_route(workflow)
@@ -71,7 +74,9 @@ def _reached_by_route(workflow: Workflow) -> set[str]:
     return reached
 
 
-def _next(name: str, state: State, states: Mapping[str, State], *, routed: bool) -> Iterator[tuple[str, bool]]:
+def _next(
+    name: str, state: State, states: Mapping[str, State], *, routed: bool
+) -> Iterator[tuple[str, bool]]:
     if isinstance(state, TerminalState):
         return
     inner_routed = not isinstance(state, ParallelState)
@@ -98,7 +103,7 @@ def _ways_on(name: str, state: State, states: Mapping[str, State]) -> Iterator[E
 
 def _iteration(body: list[str], states: Mapping[str, State]) -> Iterator[Edge]:
     """One state of a body follows the other, unless it says itself where to go."""
-    for name, following in zip(body, body[1:], strict=False):
+    for name, following in pairwise(body):
         state = states.get(name)
         if state is not None and _falls_through(state):
             yield Edge(name, following, "sequence")

@@ -67,7 +67,10 @@ def _boxes(members: Mapping[str, list[Node]], group: str, highlight: Highlight) 
 def _edge(edge: Edge, doors: Mapping[str, tuple[str, str]], holders: Mapping[str, tuple[str, ...]]) -> str:
     source = doors.get(edge.source, ("", edge.source))[1]
     target = doors.get(edge.target, (edge.target, ""))[0]
-    attributes = [f"label={_quoted(_text(cut(edge.label, 60)))}" if edge.label else "", _STYLES.get(edge.style, "")]
+    attributes = [
+        f"label={_quoted(_text(cut(edge.label, 60)))}" if edge.label else "",
+        _STYLES.get(edge.style, ""),
+    ]
     if edge.source in doors and edge.source not in holders[target]:
         attributes.append(f"ltail={_quoted(f'cluster_{edge.source}')}")
     if edge.target in doors and edge.target not in holders[source]:
@@ -81,7 +84,9 @@ def _doors(graph: Graph, members: Mapping[str, list[Node]]) -> dict[str, tuple[s
     Graphviz draws arrows between boxes only, and clips these at the group's border.
     """
     return {
-        node.id: (_leaf(node, members, 0), _leaf(node, members, -1)) for node in graph.nodes if node.id in members
+        node.id: (_leaf(node, members, 0), _leaf(node, members, -1))
+        for node in graph.nodes
+        if node.id in members
     }
 
 

@@ -8,6 +8,7 @@ state that every step leads to gets one line, not hundreds. Arrows that lead bac
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from awf.application.authoring.diagram.lanes import LANE, Call, assign, widened
@@ -23,7 +24,12 @@ __all__ = ["Flow", "Item", "Link", "Size"]
 
 _MARGIN = 9.0  # kept free on both sides of an item
 _TRACK = 3.0  # and of an arrow that passes
-_STRAIGHT = {"success": 12.0, "sequence": 12.0, "complete": 8.0, "failure": 0.4}  # the main way should be the straight one
+_STRAIGHT = {
+    "success": 12.0,
+    "sequence": 12.0,
+    "complete": 8.0,
+    "failure": 0.4,
+}  # the main way should be the straight one
 
 
 class Size(NamedTuple):
@@ -56,10 +62,14 @@ class Flow:
     def __init__(self, items: Sequence[Item], links: Sequence[Link], per_layer: int) -> None:
         self.items = items
         self.links = links
+        self._loop_labels: dict[int, list[float]] = {}
+        for link in links:
+            if link.source == link.target and link.label:
+                self._loop_labels.setdefault(link.source, []).append(link.label.along)
         pairs = [(link.source, link.target) for link in links]
         self.back = back_links(len(items), pairs)
         self.layer = self._layers(pairs, per_layer)
-        self.sizes = [item.size for item in items]
+        self.sizes = [Size(item.size.across, self._length(number)) for number, item in enumerate(items)]
         self._tracks: dict[tuple[tuple[int, float | None, str], bool, int], int] = {}
         self.label_slots: dict[int, int] = {}
         self.chains = [self._chain(number) for number in range(len(links))]
@@ -101,7 +111,9 @@ class Flow:
         for number in sorted(self.back):
             link, chain = self.links[number], self.chains[number]
             if len(chain) > 1:
-                yield Call(number, link.source, self._turn(centres, link.source, chain[1]), number, arrives=False)
+                yield Call(
+                    number, link.source, self._turn(centres, link.source, chain[1]), number, arrives=False
+                )
             if len(chain) > 1 and chain[-1] == link.target:
                 side = self._turn(centres, link.target, chain[-2])
                 yield Call(number, link.target, side, link.track, arrives=True)
@@ -110,12 +122,16 @@ class Flow:
         away = centres[towards] - centres[item]
         return -1 if away < -self.sizes[item].across / 4 else 1
 
+    def _length(self, item: int) -> float:
+        """An item's size along the flow, with the labels beside it."""
+        return max([self.items[item].size.along, *self._loop_labels.get(item, ())])
+
     def _loops(self) -> dict[int, float]:
-        """Room beside items that arrows lead to from themselves."""
+        """Room beside items that arrows lead to from themselves: for the arrow, then for the labels."""
         room: dict[int, float] = {}
         for link in self.links:
             if link.source == link.target:
-                room[link.source] = max(room.get(link.source, 0.0), LANE + (link.label.across if link.label else 0.0))
+                room[link.source] = room.get(link.source, LANE) + (link.label.across if link.label else 0.0)
         return room
 
     def _layers(self, pairs: Sequence[tuple[int, int]], per_layer: int) -> list[int]:
@@ -180,7 +196,7 @@ class Flow:
 
     def segments(self) -> Iterator[Segment]:
         for number, chain in enumerate(self.chains):
-            for at, (near, far) in enumerate(zip(chain, chain[1:], strict=False)):
+            for at, (near, far) in enumerate(pairwise(chain)):
                 near_offset = self.source_offset(number) if at == 0 else 0.0
                 far_offset = self.target_offset(number) if far == self.links[number].target else 0.0
                 weight = self._weight(number, near, far)

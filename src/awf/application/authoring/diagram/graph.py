@@ -23,21 +23,24 @@ def graph_of(workflow: Workflow) -> Graph:
     edges = tuple(arrows(workflow, group_of))
     nodes = [
         Node(id=START, name="", kind="start"),
-        *(_node(name, workflow.states[name], group_of.get(name, "")) for name in _in_order(workflow.states)),
+        *(
+            _node(name, workflow.states[name], group_of.get(name, ""))
+            for name in _in_order(workflow.states, group_of)
+        ),
         *_inline_failures(workflow, group_of),
     ]
     return Graph(workflow.name, (*nodes, *_missing(nodes, edges)), edges, workflow.description)
 
 
-def _in_order(states: Mapping[str, State]) -> dict[str, None]:
+def _in_order(states: Mapping[str, State], group_of: Mapping[str, str]) -> list[str]:
     """As in the file, except that what a state holds follows it, in the order in which it runs."""
-    order: dict[str, None] = {}
-    waiting = list(states)[::-1]
+    order: list[str] = []
+    waiting = [name for name in states if name not in group_of][::-1]
     while waiting:
         name = waiting.pop()
-        if name in states and name not in order:
-            order[name] = None
-            waiting += held(states[name])[::-1]
+        order.append(name)
+        members = dict.fromkeys(held(states[name]))
+        waiting += [member for member in members if group_of.get(member) == name][::-1]
     return order
 
 
@@ -73,7 +76,11 @@ def _is_around(group_of: Mapping[str, str], outer: str, inner: str) -> bool:
 def _inline_failures(workflow: Workflow, group_of: Mapping[str, str]) -> Iterator[Node]:
     unrouted = branches_only(workflow)
     for name, state in workflow.states.items():
-        if isinstance(state, TerminalState) or name in unrouted or not isinstance(state.on_failure, InlineFailure):
+        if (
+            isinstance(state, TerminalState)
+            or name in unrouted
+            or not isinstance(state.on_failure, InlineFailure)
+        ):
             continue
         yield Node(
             id=failure_id(name, workflow.states),

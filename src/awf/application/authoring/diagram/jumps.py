@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["too_long"]
 
-_ROOM = 4_000  # slots that arrows may pass in all; more could neither be read nor laid out at once
+_ROOM = 3_000  # slots that arrows may pass in all; more could neither be read nor laid out at once
 
 
 def too_long(count: int, pairs: Sequence[tuple[int, int]], tracks: Sequence[Hashable]) -> set[int]:

@@ -9,7 +9,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from awf.application.authoring.diagram.boxes import HEADER, PADDING, Face, Line, face_of, header_of, label_text
+from awf.application.authoring.diagram.boxes import (
+    HEADER,
+    PADDING,
+    Face,
+    Line,
+    face_of,
+    header_of,
+    label_text,
+)
 from awf.application.authoring.diagram.flow import Item, Link, Size
 from awf.application.authoring.diagram.jumps import too_long
 from awf.application.authoring.diagram.level import Frame, Level, lay_out
@@ -24,7 +32,15 @@ __all__ = ["Arrow", "Drawing", "Label", "PlacedBox", "layout"]
 
 _LABEL_ROOM = 8.0
 # Where ways on form a circle, the one that comes last here is drawn leading back.
-_MAIN_FIRST = {"success": 0, "sequence": 0, "complete": 0, "depends": 0, "contains": 1, "transition": 2, "failure": 3}
+_MAIN_FIRST = {
+    "success": 0,
+    "sequence": 0,
+    "complete": 0,
+    "depends": 0,
+    "contains": 1,
+    "transition": 2,
+    "failure": 3,
+}
 
 
 class PlacedBox(NamedTuple):
@@ -90,7 +106,11 @@ class _Layout:
         self._place("", Point(PADDING, PADDING))
         width, height = self._xy(outermost.level.size)
         return Drawing(
-            width + 2 * PADDING, height + 2 * PADDING, tuple(self._boxes), tuple(self._arrows), tuple(self._labels)
+            width + 2 * PADDING,
+            height + 2 * PADDING,
+            tuple(self._boxes),
+            tuple(self._arrows),
+            tuple(self._labels),
         )
 
     def _inside_out(self) -> list[str]:
@@ -130,9 +150,14 @@ class _Layout:
     def _shortened(self, name: str, parts: list[Piece]) -> list[Piece]:
         number = {end: at for at, end in enumerate(self._ends(name, parts))}
         pairs = [(number[_whole(part.source)], number[_whole(part.target)]) for part in parts]
-        tracks = [(part.target, part.style, source > target) for part, (source, target) in zip(parts, pairs, strict=True)]
+        tracks = [
+            (part.target, part.style, source > target)
+            for part, (source, target) in zip(parts, pairs, strict=True)
+        ]
         far = too_long(len(number), pairs, tracks)
-        return [self._jump(part, at) if at in far and part.target.item else part for at, part in enumerate(parts)]
+        return [
+            self._jump(part, at) if at in far and part.target.item else part for at, part in enumerate(parts)
+        ]
 
     def _jump(self, part: Piece, number: int) -> Piece:
         target = self._nodes[part.target.item]
@@ -187,7 +212,13 @@ class _Layout:
             joined = group.level.joined[at]
             path = group.level.lines[at].moved(place)
             self._arrows.append(
-                Arrow(path, part.style, part.arrives and not joined, part.source.item, "" if joined else part.target.item)
+                Arrow(
+                    path,
+                    part.style,
+                    part.arrives and not joined,
+                    part.source.item,
+                    "" if joined else part.target.item,
+                )
             )
             if part.label:
                 centre = place(group.level.labels[at])

@@ -52,7 +52,9 @@ def to_mermaid(graph: Graph, direction: Direction = "TB", highlight: Highlight |
     lines = [f"flowchart {direction}"]
     lines += [f"  {line}" for line in _boxes(graph, direction, names)]
     lines += [f"  {line}" for line in _edges(graph, names)]
-    lines += [f"  classDef {kind} {style}" for kind, style in _CLASSES.items() if _is_used(kind, graph, members)]
+    lines += [
+        f"  classDef {kind} {style}" for kind, style in _CLASSES.items() if _is_used(kind, graph, members)
+    ]
     lines += [f"  {line}" for line in _marks(names, highlight or {})]
     return "\n".join(lines) + "\n"
 
@@ -133,7 +135,11 @@ def _label(node: Node) -> str:
 
 def _title(node: Node) -> str:
     """A group's title has room for one line only."""
-    return '"' + _escaped(cut(" · ".join(word for word in (node.name, node.detail, *node.marks) if word), 60)) + '"'
+    return (
+        '"'
+        + _escaped(cut(" · ".join(word for word in (node.name, node.detail, *node.marks) if word), 60))
+        + '"'
+    )
 
 
 def _escaped(text: str) -> str:

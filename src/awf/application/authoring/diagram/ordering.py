@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Tie", "ordered"]
 
-_WORK = 400_000  # slots looked at in all, so that huge pictures take a bounded time
+_WORK = 80_000  # slots looked at in all, so that huge pictures take a bounded time
 _ROUNDS = 12
 _SMALL = 3_000  # slots, up to which trying exchanges is worth its time
 
@@ -25,7 +25,9 @@ class Tie(NamedTuple):
 class _Order:
     """One attempt: layers that are sorted in place, and the place of each slot in its layer."""
 
-    def __init__(self, layers: Sequence[Sequence[int]], above: Sequence[Sequence[Tie]], below: Sequence[Sequence[Tie]]) -> None:
+    def __init__(
+        self, layers: Sequence[Sequence[int]], above: Sequence[Sequence[Tie]], below: Sequence[Sequence[Tie]]
+    ) -> None:
         self.layers = [list(layer) for layer in layers]
         self._above, self._below = above, below
         self._place = [0] * len(above)

@@ -10,13 +10,16 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["Direction", "Edge", "EdgeStyle", "Graph", "Highlight", "Node", "NodeKind", "cut"]
+__all__ = ["MAIN_STYLES", "Direction", "Edge", "EdgeStyle", "Graph", "Highlight", "Node", "NodeKind", "cut"]
 
 Direction = Literal["TB", "LR"]
 NodeKind = Literal[
     "start", "step", "agent", "parallel", "for_each", "while", "call_workflow", "success", "failure", "missing", "jump"
 ]  # fmt: skip
 EdgeStyle = Literal["success", "failure", "transition", "sequence", "complete", "depends", "contains"]
+MAIN_STYLES: frozenset[EdgeStyle] = frozenset(
+    {"success", "sequence", "complete"}
+)  # the way when all goes well
 Highlight = Mapping[str, str]  # node id → how the state came out: success, failed, running, …
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["Lines", "Segment", "Side", "placed", "spread", "straighten"]
+__all__ = ["Lines", "Segment", "Side", "placed", "spread"]
 
-_WORK = 300_000  # slots placed in all, so that huge pictures take a bounded time
-_ROUNDS = 24
+_WORK = 120_000  # slots placed in all, so that huge pictures take a bounded time
 _LINED_UP = 4
 
 
@@ -38,153 +38,150 @@ class Lines(NamedTuple):
     tracks: Sequence[Sequence[int]]  # what an arrow passes between its ends
 
 
-Pull = tuple[int, float, float]  # the other slot, the shift that makes the piece straight, how much it matters
+class _Wish(NamedTuple):
+    """Where a slot would like to stand: the weighted middle of its neighbours, each moved by the same shift."""
+
+    weight: float
+    shift: float
+    neighbours: Sequence[tuple[int, float]]  # a slot and its share
 
 
 def spread(wanted: Sequence[float], weights: Sequence[float], gaps: Sequence[float]) -> list[float]:
     """The places nearest to those wanted (least squares) that keep the order and the gaps."""
-    offsets = [0.0]
-    for gap in gaps:
-        offsets.append(offsets[-1] + gap)
     blocks: list[tuple[float, float, int]] = []  # average, weight, length
-    for want, weight, offset in zip(wanted, weights, offsets, strict=True):
+    offset = 0.0
+    for at, (want, weight) in enumerate(zip(wanted, weights, strict=True)):
+        offset += gaps[at - 1] if at else 0.0
         block = (want - offset, weight, 1)
         while blocks and blocks[-1][0] > block[0]:
             value, mass, length = blocks.pop()
             total = mass + block[1]
             block = ((value * mass + block[0] * block[1]) / total, total, length + block[2])
         blocks.append(block)
-    flat = [value for value, _, length in blocks for _ in range(length)]
-    return [value + offset for value, offset in zip(flat, offsets, strict=True)]
+    found: list[float] = []
+    offset = 0.0
+    for value, _, length in blocks:
+        for _ in range(length):
+            offset += gaps[len(found) - 1] if found else 0.0
+            found.append(value + offset)
+    return found
 
 
 def placed(
     layers: Sequence[Sequence[int]],
     sides: Sequence[Side],
-    segments: Sequence[Segment],
+    segments: Iterable[Segment],
     lines: Lines,
     gap: float,
+    rounds: int,
 ) -> list[float]:
     """The centre of each slot: arrows as straight as can be, `lines` before all else, nothing overlapping."""
-    up: list[list[Pull]] = [[] for _ in sides]
-    down: list[list[Pull]] = [[] for _ in sides]
+    up: list[list[tuple[int, float, float]]] = [[] for _ in sides]
+    down: list[list[tuple[int, float, float]]] = [[] for _ in sides]
     for upper, lower, upper_offset, lower_offset, weight in segments:
         down[upper].append((lower, lower_offset - upper_offset, weight))
         up[lower].append((upper, upper_offset - lower_offset, weight))
-    both = [above + below for above, below in zip(up, down, strict=True)]
-    gaps = [_gaps(layer, sides, gap) for layer in layers]
-    centres = [0.0] * len(sides)
-    _pack(layers, gaps, centres)
-    for pulls, backwards in _schedule(up, down, both, len(sides)):
-        for number in range(len(layers) - 1, -1, -1) if backwards else range(len(layers)):
-            _settle(layers[number], gaps[number], pulls, centres)
+    both = [_wish([*above, *below]) for above, below in zip(up, down, strict=True)]
+    spaces = [[sides[a].right + gap + sides[b].left for a, b in pairwise(row)] for row in layers]
+    settling = _Settling(layers, spaces, len(sides))
+    upwards, downwards = [_wish(pulls) for pulls in up], [_wish(pulls) for pulls in down]
+    for _ in range(max(1, min(rounds, _WORK // (4 * len(sides))))):
+        settling.sweep(upwards)
+        settling.sweep(downwards, backwards=True)
+    for _ in range(max(1, min(rounds, _WORK // (4 * len(sides))))):
+        settling.sweep(both)
+        settling.sweep(both, backwards=True)
     for _ in range(_LINED_UP):
-        _line_up(layers, gaps, both, lines, centres)
-    return centres
+        settling.sweep(_lined_up(both, lines, settling.centres))
+    _straighten(layers, spaces, lines, settling.centres)
+    return settling.centres
 
 
-def _line_up(
-    layers: Sequence[Sequence[int]],
-    gaps: Sequence[Sequence[float]],
-    pulls: Sequence[Sequence[Pull]],
-    lines: Lines,
-    centres: list[float],
-) -> None:
-    """Pull each spine to its own middle and each track to what it joins; the first lines are the strongest."""
-    pinned: list[Sequence[Pull]] = list(pulls)
+def _wish(pulls: Sequence[tuple[int, float, float]]) -> _Wish:
+    weight = sum(pull[2] for pull in pulls)
+    if not weight:
+        return _Wish(0.1, 0.0, ())
+    shift = sum(pull[1] * pull[2] for pull in pulls) / weight
+    return _Wish(weight, shift, [(pull[0], pull[2] / weight) for pull in pulls])
+
+
+class _Settling:
+    def __init__(
+        self, layers: Sequence[Sequence[int]], spaces: Sequence[Sequence[float]], slots: int
+    ) -> None:
+        self._rows = list(zip(layers, spaces, strict=True))
+        self.centres = [0.0] * slots
+        for layer, gaps in self._rows:
+            at = -sum(gaps) / 2
+            for slot, space in zip(layer, [*gaps, 0.0], strict=False):
+                self.centres[slot] = at
+                at += space
+
+    def sweep(self, wishes: Sequence[_Wish], *, backwards: bool = False) -> None:
+        """Let the slots of one layer after the other come as near to where they wish as the others allow."""
+        centres = self.centres
+        for layer, gaps in reversed(self._rows) if backwards else self._rows:
+            wanted, weights = [], []
+            for slot in layer:
+                weight, at, neighbours = wishes[slot]
+                for other, share in neighbours:
+                    at += centres[other] * share
+                wanted.append(at if neighbours else centres[slot])
+                weights.append(weight)
+            for slot, centre in zip(layer, spread(wanted, weights, gaps), strict=True):
+                centres[slot] = centre
+
+
+def _lined_up(wishes: Sequence[_Wish], lines: Lines, centres: Sequence[float]) -> list[_Wish]:
+    """Each spine to its own middle, each track to the middle of what it joins; the longest spine gives way last."""
+    pinned = list(wishes)
     strength = 1e8
     for line in lines.spines:
         middle = sum(centres[slot] for slot in line) / len(line)
         for slot in line:
-            pinned[slot] = [(slot, middle - centres[slot], strength)]
+            pinned[slot] = _Wish(strength, middle - centres[slot], [(slot, 1.0)])
         strength = max(1e3, strength * 0.1)
     for line in lines.tracks:
-        middle = _joining(line, pulls, centres)
+        middle = _joined(line, wishes, centres)
         for slot in line:
-            pinned[slot] = [(slot, middle - centres[slot], 1e3)]
-    for layer, spaces in zip(layers, gaps, strict=True):
-        _settle(layer, spaces, pinned, centres)
+            pinned[slot] = _Wish(1e3, middle - centres[slot], [(slot, 1.0)])
+    return pinned
 
 
-def _joining(line: Sequence[int], pulls: Sequence[Sequence[Pull]], centres: Sequence[float]) -> float:
-    """The middle of what a track leads from and to."""
+def _joined(line: Sequence[int], wishes: Sequence[_Wish], centres: Sequence[float]) -> float:
     own = set(line)
-    ends = [pull for slot in line for pull in pulls[slot] if pull[0] not in own]
-    mass = sum(weight for _, _, weight in ends)
-    if not mass:
-        return centres[line[0]]
-    return sum((centres[other] + shift) * weight for other, shift, weight in ends) / mass
+    total = mass = 0.0
+    for slot in line:
+        weight, shift, neighbours = wishes[slot]
+        for other, share in neighbours:
+            if other not in own:
+                total += (centres[other] + shift) * weight * share
+                mass += weight * share
+    return total / mass if mass else centres[line[0]]
 
 
-def _schedule(
-    up: list[list[Pull]], down: list[list[Pull]], both: list[list[Pull]], slots: int
-) -> list[tuple[list[list[Pull]], bool]]:
-    rounds = max(4, min(_ROUNDS, _WORK // max(1, slots)))
-    sweeps = [(up, False), (down, True)] * (rounds // 4)
-    return [*sweeps, *[(both, False), (both, True)] * (rounds // 4)]
-
-
-def _gaps(layer: Sequence[int], sides: Sequence[Side], gap: float) -> list[float]:
-    return [sides[a].right + gap + sides[b].left for a, b in zip(layer, layer[1:], strict=False)]
-
-
-def _pack(layers: Sequence[Sequence[int]], gaps: Sequence[Sequence[float]], centres: list[float]) -> None:
-    for layer, spaces in zip(layers, gaps, strict=True):
-        at = -sum(spaces) / 2
-        for slot, space in zip(layer, [*spaces, 0.0], strict=False):
-            centres[slot] = at
-            at += space
-
-
-def _settle(layer: Sequence[int], gaps: Sequence[float], pulls: Sequence[Sequence[Pull]], centres: list[float]) -> None:
-    wanted, weights = [], []
-    for slot in layer:
-        mass = sum(weight for _, _, weight in pulls[slot])
-        if mass:
-            wanted.append(sum((centres[other] + shift) * weight for other, shift, weight in pulls[slot]) / mass)
-        else:
-            wanted.append(centres[slot])
-        weights.append(mass or 0.1)
-    for slot, centre in zip(layer, spread(wanted, weights, gaps), strict=True):
-        centres[slot] = centre
-
-
-def straighten(
-    layers: Sequence[Sequence[int]],
-    sides: Sequence[Side],
-    lines: Lines,
-    centres: list[float],
-    gap: float,
+def _straighten(
+    layers: Sequence[Sequence[int]], spaces: Sequence[Sequence[float]], lines: Lines, centres: list[float]
 ) -> None:
     """Let each line in turn run straight as far as its neighbours leave room for it."""
-    beside: dict[int, tuple[int | None, int | None]] = {}
-    for layer in layers:
-        padded = [None, *layer, None]
-        beside |= {slot: (padded[at], padded[at + 2]) for at, slot in enumerate(layer)}
+    beside: dict[int, tuple[int, float, int, float]] = {}
+    for layer, gaps in zip(layers, spaces, strict=True):
+        slots, room = [-1, *layer, -1], [0.0, *gaps, 0.0]
+        for at, slot in enumerate(layer):
+            beside[slot] = (slots[at], room[at], slots[at + 2], room[at + 1])
     for line in (*lines.spines, *lines.tracks):
         run: list[int] = []
         low, high = float("-inf"), float("inf")
         for slot in line:
-            least, most = _room(slot, beside[slot], sides, centres, gap)
+            before, space_before, after, space_after = beside[slot]
+            least = centres[before] + space_before if before >= 0 else float("-inf")
+            most = centres[after] - space_after if after >= 0 else float("inf")
             if max(low, least) > min(high, most):
                 _align(run, low, high, centres)
                 run, low, high = [], float("-inf"), float("inf")
-            run, low, high = [*run, slot], max(low, least), min(high, most)
+            run.append(slot)
+            low, high = max(low, least), min(high, most)
         _align(run, low, high, centres)
-
-
-def _room(
-    slot: int,
-    beside: tuple[int | None, int | None],
-    sides: Sequence[Side],
-    centres: Sequence[float],
-    gap: float,
-) -> tuple[float, float]:
-    """How far a slot can move before it meets its neighbours."""
-    before, after = beside
-    least = float("-inf") if before is None else centres[before] + sides[before].right + gap + sides[slot].left
-    most = float("inf") if after is None else centres[after] - sides[after].left - gap - sides[slot].right
-    return least, most
 
 
 def _align(run: Sequence[int], low: float, high: float, centres: list[float]) -> None:

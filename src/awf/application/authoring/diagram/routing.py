@@ -53,7 +53,9 @@ def _route(flow: Flow, places: Places, number: int) -> Path:
 
 def _departure(flow: Flow, places: Places, number: int) -> Path:
     item, across = flow.links[number].source, places.out_doors[number]
-    return Path(Point(across, places.items[item][1])).line_to(Point(across, places.layers[flow.layer[item]][1]))
+    return Path(Point(across, places.items[item][1])).line_to(
+        Point(across, places.layers[flow.layer[item]][1])
+    )
 
 
 def _arrival(flow: Flow, places: Places, number: int, path: Path) -> Path:
@@ -86,7 +88,9 @@ def _arrival_back(flow: Flow, places: Places, number: int, path: Path) -> Path:
     path = path.flow_to(Point(x, places.layers[flow.layer[link.target]][1]))
     if link.enters is not None:
         door = Point(places.in_doors[number], begin)
-        return path.line_to(Point(x, begin)).curve_to(Point(x, begin - _HOOK), Point(door.x, begin - _HOOK), door)
+        return path.line_to(Point(x, begin)).curve_to(
+            Point(x, begin - _HOOK), Point(door.x, begin - _HOOK), door
+        )
     edge = places.centres[link.target] + math.copysign(flow.sizes[link.target].across / 2, lane.offset)
     y = end - (end - begin) / 2 * (lane.number + 1) / (lane.of + 1)
     turn = Point(x, min(path.end.y, y + LANE / 2))
@@ -97,4 +101,6 @@ def _loop(flow: Flow, places: Places, item: int) -> Path:
     edge = places.centres[item] + flow.sizes[item].across / 2
     begin, end = places.items[item]
     middle, reach = (begin + end) / 2, edge + LANE * 1.2
-    return Path(Point(edge, middle - 5)).curve_to(Point(reach, middle - 9), Point(reach, middle + 9), Point(edge, middle + 5))
+    return Path(Point(edge, middle - 5)).curve_to(
+        Point(reach, middle - 9), Point(reach, middle + 9), Point(edge, middle + 5)
+    )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["to_svg"]
 
 _LOOKS = {"failure": "failure", "depends": "quiet", "contains": "quiet"}
-_SIGNS = {"success": "✓", "failed": "✕", "skipped": "–", "cancelled": "!", "running": "…", "waiting": "?"}
+_SIGNS = {"success": "✓", "failed": "✕", "skipped": "»", "cancelled": "!", "running": "…", "waiting": "?"}
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # not allowed in XML
 
 
@@ -28,9 +28,12 @@ def to_svg(graph: Graph, direction: Direction = "TB", highlight: Highlight | Non
     prefix = f"awf-{zlib.crc32(repr((graph.name, direction)).encode('utf-8', 'replace')):08x}"
     marks = highlight or {}
     groups = [box for box in drawing.boxes if box.holds]
-    parts = [
+    opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="awf-diagram" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}" role="img" aria-label={_attribute(_summary(graph))}>',
+        f'width="{width}" height="{height}" role="img" aria-label={_attribute(_summary(graph))}>'
+    )
+    parts = [
+        opening,
         f"<title>{_text(graph.name)}</title>",
         f"<style>{stylesheet()}</style>",
         f"<defs>{''.join(_marker(prefix, look) for look in EDGE_CLASSES)}</defs>",
@@ -46,8 +49,7 @@ def to_svg(graph: Graph, direction: Direction = "TB", highlight: Highlight | Non
 
 
 def _summary(graph: Graph) -> str:
-    states = sum(node.kind != "start" for node in graph.nodes)
-    return f"Diagram of the workflow {graph.name}: {states} states. {graph.description}".strip()
+    return ". ".join(word for word in (f"Diagram of the workflow {graph.name}", graph.description) if word)
 
 
 def _marker(prefix: str, look: str) -> str:
@@ -96,7 +98,9 @@ def _lines(box: PlacedBox) -> str:
     for line in box.face.lines:
         at += line.size * 1.35
         middle, base = _number(box.x + box.width / 2), _number(at - line.size * 0.38)
-        written.append(f'<text class="{line.kind}" x="{middle}" y="{base}" text-anchor="middle">{_text(line.text)}</text>')
+        written.append(
+            f'<text class="{line.kind}" x="{middle}" y="{base}" text-anchor="middle">{_text(line.text)}</text>'
+        )
     return "".join(written)
 
 

@@ -9,12 +9,12 @@ EDGE_CLASSES = ("plain", "failure", "quiet")
 _RULES = """
 .awf-diagram { --ground: #ffffff; --ink: #1d2433; --soft: #5d6778; --line: #7b8496; --box: #f7f8fa; --edge: #a3abba;
   --group: #8490a414; --agent: #f1ebfd; --agent-edge: #8a63d2; --call: #e6f0fb; --call-edge: #4a86c8;
-  --good: #e4f5e8; --good-edge: #3c9a58; --bad: #fdeae8; --bad-edge: #cc4b40; --warn: #fff4d6; --warn-edge: #b98a12;
+  --good: #e4f5e8; --good-edge: #3c9a58; --bad: #fdeae8; --bad-edge: #cc4b40; --warn: #fff4d6; --warn-edge: #b98a12; --warn-ink: #855f00;
   font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", sans-serif; }
 @media (prefers-color-scheme: dark) {
   .awf-diagram { --ground: #12151c; --ink: #e6e9f0; --soft: #a0a9ba; --line: #8b95a8; --box: #1d222d; --edge: #566073;
     --group: #8f9bb114; --agent: #2a2140; --agent-edge: #9d7ce0; --call: #182c42; --call-edge: #5b99dd;
-    --good: #16301f; --good-edge: #4fb36d; --bad: #3a1b1a; --bad-edge: #e0685d; --warn: #352a10; --warn-edge: #d3a732; }
+    --good: #16301f; --good-edge: #4fb36d; --bad: #3a1b1a; --bad-edge: #e0685d; --warn: #352a10; --warn-edge: #d3a732; --warn-ink: #e2bd55; }
 }
 .awf-diagram .ground { fill: var(--ground); }
 .awf-diagram .box rect { fill: var(--box); stroke: var(--edge); stroke-width: 1.2; }
@@ -29,7 +29,7 @@ _RULES = """
 .awf-diagram text { fill: var(--ink); }
 .awf-diagram .name { font-size: 13px; font-weight: 600; }
 .awf-diagram .detail { font-size: 11px; fill: var(--soft); }
-.awf-diagram .mark { font-size: 11px; fill: var(--warn-edge); }
+.awf-diagram .mark { font-size: 11px; fill: var(--warn-ink); }
 .awf-diagram .label { font-size: 10.5px; fill: var(--soft); stroke: var(--ground); stroke-width: 5px;
   stroke-linejoin: round; paint-order: stroke; }
 .awf-diagram .label.failure { fill: var(--bad-edge); }

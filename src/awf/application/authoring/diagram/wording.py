@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 from awf.domain.workflow import (
     AgentState,
     CallState,
@@ -13,12 +15,10 @@ from awf.domain.workflow import (
     WhileState,
 )
 
-__all__ = ["detail_of", "kind_of", "marks_of"]
-
-from typing import TYPE_CHECKING, cast
-
 if TYPE_CHECKING:
     from awf.application.authoring.diagram.parts import NodeKind
+
+__all__ = ["detail_of", "kind_of", "marks_of"]
 
 _STRATEGIES = {
     "all_succeed": "all must succeed",
@@ -53,7 +53,7 @@ def marks_of(state: State) -> tuple[str, ...]:
         return ()
     marks = {
         "approval": state.approval is not None and state.approval is not False,
-        f"retry ×{state.retry.max_attempts if state.retry else 0}": state.retry is not None,
+        f"{state.retry.max_attempts if state.retry else 0} attempts": state.retry is not None,
         "may fail": state.continue_on_error,
     }
     return tuple(mark for mark, holds in marks.items() if holds)
@@ -73,7 +73,11 @@ def _command(state: CommandState) -> str:
 
 def _agent(state: AgentState) -> str:
     model = state.options.get("model")
-    words = [state.provider, model if isinstance(model, str) else "", "conversation" if state.mode == "conversation" else ""]
+    words = [
+        state.provider,
+        model if isinstance(model, str) else "",
+        "conversation" if state.mode == "conversation" else "",
+    ]
     return " · ".join(_line(word) for word in words if word)
 
 

@@ -46,9 +46,13 @@ async def run_agent(step: StepContext, state: AgentState) -> StepResult:
     elif state.output_format == "text":
         text = _unfenced(text)
     return StepResult(
-        status="success", output=text, response=text, json=data, usage=call.usage,
+        status="success",
+        output=text,
+        response=text,
+        json=data,
+        usage=call.usage,
         session=reply.session if state.conversation is not None else None,
-    )  # fmt: skip
+    )
 
 
 class AgentCall:
@@ -63,14 +67,20 @@ class AgentCall:
 
     def prompt(self) -> str:
         state, step = self.state, self.step
-        text = step.render(state.prompt) if state.prompt is not None else step.render(step.read_file(state.prompt_file or ""))
+        text = (
+            step.render(state.prompt)
+            if state.prompt is not None
+            else step.render(step.read_file(state.prompt_file or ""))
+        )
         skills = [_skill_text(step, skill) for skill in state.skills]
         return "\n\n".join([*skills, text])
 
     def system_prompt(self) -> str:
         parts = []
         if self.state.role:
-            parts.append(self.step.services.files.role(self.step.render(self.state.role), self.step.scope.file))
+            parts.append(
+                self.step.services.files.role(self.step.render(self.state.role), self.step.scope.file)
+            )
         if self.state.system_prompt:
             parts.append(self.step.render(self.state.system_prompt))
         return "\n\n".join(parts)
@@ -82,21 +92,35 @@ class AgentCall:
         earlier = self.step.scope.states.get(source)
         if earlier is None or earlier.session is None:
             raise AgentFailure(
-                f"'{source}' left no session to continue.", retryable=False,
+                f"'{source}' left no session to continue.",
+                retryable=False,
                 hint=f"Give '{source}' a `conversation: {{}}`, and make sure that it runs before this state.",
-            )  # fmt: skip
+            )
         return earlier.session
 
     async def ask(self, prompt: str, session: Session | None) -> AgentReply:
         step, state = self.step, self.state
         request = AgentRequest(
-            run_id=step.durable.run_id, step=step.name, path=step.path, prompt=prompt, system_prompt=self.system_prompt(),
-            options=step.value(state.options), session=session, keep_session=state.conversation is not None or state.mode == "conversation",
-            cwd=working_directory(step, state.dir), env=process_environment(step, state.env), output_schema=state.output_schema,
-        )  # fmt: skip
+            run_id=step.durable.run_id,
+            step=step.name,
+            path=step.path,
+            prompt=prompt,
+            system_prompt=self.system_prompt(),
+            options=step.value(state.options),
+            session=session,
+            keep_session=state.conversation is not None or state.mode == "conversation",
+            cwd=working_directory(step, state.dir),
+            env=process_environment(step, state.env),
+            output_schema=state.output_schema,
+        )
         wrong = self.provider.check_options(request.options)
         if wrong:
-            raise AgentFailure(wrong[0].message, code="WORKFLOW.VALIDATION.INVALID_OPTIONS", retryable=False, hint=wrong[0].hint)
+            raise AgentFailure(
+                wrong[0].message,
+                code="WORKFLOW.VALIDATION.INVALID_OPTIONS",
+                retryable=False,
+                hint=wrong[0].hint,
+            )
         with step.services.tracer.span("agent.call", self._attributes(request)) as span:
             reply = await self.provider.run(request, self._show)
             self._count(reply.usage)
@@ -107,20 +131,30 @@ class AgentCall:
         return reply
 
     def _attributes(self, request: AgentRequest) -> dict[str, str | int | float | bool]:
-        return {"provider": self.provider.name, "model": str(request.options.get("model", "")), "gen_ai.system": self.provider.name,
-                "gen_ai.operation.name": "invoke_agent"}  # fmt: skip
+        return {
+            "provider": self.provider.name,
+            "model": str(request.options.get("model", "")),
+            "gen_ai.system": self.provider.name,
+            "gen_ai.operation.name": "invoke_agent",
+        }
 
     def _count(self, usage: Usage | None) -> None:
-        counted = msgspec.structs.replace(usage or Usage(), tool_calls=max(self._tool_calls, usage.tool_calls if usage else 0))
+        counted = msgspec.structs.replace(
+            usage or Usage(), tool_calls=max(self._tool_calls, usage.tool_calls if usage else 0)
+        )
         self._tool_calls = 0
         if usage is not None or counted.tool_calls:
             self.usage = add_usage(self.usage, counted)
         if usage is not None:
             self.step.emit(
                 AgentUsage(
-                    path=self.step.path, step=self.step.name, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens,
-                    cost=usage.cost, cost_source=usage.cost_source,
-                )  # fmt: skip
+                    path=self.step.path,
+                    step=self.step.name,
+                    input_tokens=usage.input_tokens,
+                    output_tokens=usage.output_tokens,
+                    cost=usage.cost,
+                    cost_source=usage.cost_source,
+                )
             )
 
     def _show(self, shown: DisplayEvent) -> None:
@@ -131,10 +165,27 @@ class AgentCall:
             self.step.emit(AgentThought(path=path, step=step, text=shown.text))
         elif isinstance(shown, ToolStarted):
             self._tool_calls += 1
-            self.step.emit(AgentTool(path=path, step=step, call_id=shown.call_id, name=shown.name, phase="started", input=shown.input))
+            self.step.emit(
+                AgentTool(
+                    path=path,
+                    step=step,
+                    call_id=shown.call_id,
+                    name=shown.name,
+                    phase="started",
+                    input=shown.input,
+                )
+            )
         elif isinstance(shown, ToolFinished):
             self.step.emit(
-                AgentTool(path=path, step=step, call_id=shown.call_id, name=shown.name, phase="finished", output=shown.output, is_error=shown.is_error)
+                AgentTool(
+                    path=path,
+                    step=step,
+                    call_id=shown.call_id,
+                    name=shown.name,
+                    phase="finished",
+                    output=shown.output,
+                    is_error=shown.is_error,
+                )
             )
 
 
@@ -143,7 +194,11 @@ def _provider(step: StepContext, name: str) -> AgentProvider:
     if provider is None:
         close = suggest(name, step.services.providers)
         known = ", ".join(sorted(step.services.providers))
-        raise AwfError("WORKFLOW.VALIDATION.UNKNOWN_PROVIDER", f"No agent provider is named '{name}'.", hint=f"did you mean '{close}'?" if close else f"Providers: {known}.")
+        raise AwfError(
+            "WORKFLOW.VALIDATION.UNKNOWN_PROVIDER",
+            f"No agent provider is named '{name}'.",
+            hint=f"did you mean '{close}'?" if close else f"Providers: {known}.",
+        )
     return provider
 
 
@@ -167,7 +222,10 @@ async def _as_json(call: AgentCall, reply: AgentReply) -> tuple[Any, AgentReply]
     repaired = await call.ask(_repair_prompt(call, reply, wrong), reply.session)
     data, still_wrong = _fit(call, repaired.text)
     if still_wrong:
-        raise AgentFailure(f"The answer does not have the form asked for: {still_wrong[0]}", code="EXECUTION.AGENT.OUTPUT_INVALID")
+        raise AgentFailure(
+            f"The answer does not have the form asked for: {still_wrong[0]}",
+            code="EXECUTION.AGENT.OUTPUT_INVALID",
+        )
     return data, repaired
 
 

@@ -30,7 +30,10 @@ async def run_command(step: StepContext, state: CommandState) -> StepResult:
         else:
             script, argv = _script(step, state)
         command = Command(
-            argv=argv, cwd=working_directory(step, state.dir), env=process_environment(step, state.env), timeout=state.timeout
+            argv=argv,
+            cwd=working_directory(step, state.dir),
+            env=process_environment(step, state.env),
+            timeout=state.timeout,
         )
         return await _run(step, state, command)
     finally:
@@ -52,9 +55,15 @@ def working_directory(step: StepContext, written: str | None) -> str:
     import os.path
 
     base = step.services.cwd
-    folder = os.path.normpath(os.path.join(base, os.path.expanduser(step.render(written)))) if written else base
+    folder = (
+        os.path.normpath(os.path.join(base, os.path.expanduser(step.render(written)))) if written else base
+    )
     if not step.services.files.is_folder(folder):
-        raise AwfError("EXECUTION.COMMAND.NOT_FOUND", f"The working directory {folder} does not exist.", hint="Correct `dir`, or create it in an earlier step.")
+        raise AwfError(
+            "EXECUTION.COMMAND.NOT_FOUND",
+            f"The working directory {folder} does not exist.",
+            hint="Correct `dir`, or create it in an earlier step.",
+        )
     return folder
 
 
@@ -69,7 +78,9 @@ async def _run(step: StepContext, state: CommandState, command: Command) -> Step
         return OutputKeeper(capture.max_size, capture.encoding, file, step.services.masker.stream(), show)
 
     keepers = streams(keeper)
-    with step.services.tracer.span("shell.execute", {"shell.command": step.services.masker.mask(command.argv[-1][:200])}) as span:
+    with step.services.tracer.span(
+        "shell.execute", {"shell.command": step.services.masker.mask(command.argv[-1][:200])}
+    ) as span:
         try:
             outcome = await step.services.runner.run(command, lambda stream, data: keepers[stream].feed(data))
         finally:
@@ -93,12 +104,21 @@ def _warn(step: StepContext, outcome: CommandOutcome, *, truncated: bool, file: 
         what = "1 process was" if outcome.leftovers == 1 else f"{outcome.leftovers} processes were"
         step.emit(Warned(path=step.path, message=f"{what} left running by '{step.name}' and ended."))
     if truncated:
-        step.emit(Warned(path=step.path, message=f"The output of '{step.name}' is larger than capture.max_size; all of it is in {file}."))
+        step.emit(
+            Warned(
+                path=step.path,
+                message=f"The output of '{step.name}' is larger than capture.max_size; all of it is in {file}.",
+            )
+        )
 
 
 def _error(outcome: CommandOutcome, stderr: str, state: CommandState) -> ErrorInfo | None:
     if outcome.timed_out:
-        return ErrorInfo("EXECUTION.STEP.TIMEOUT", f"It took longer than its timeout of {state.timeout:g} s.", "Raise `timeout`, or handle it with on_failure.")
+        return ErrorInfo(
+            "EXECUTION.STEP.TIMEOUT",
+            f"It took longer than its timeout of {state.timeout:g} s.",
+            "Raise `timeout`, or handle it with on_failure.",
+        )
     if outcome.signal:
         return ErrorInfo("EXECUTION.COMMAND.SIGNALLED", f"It was ended by signal {outcome.signal}.")
     if outcome.exit_code:

@@ -46,7 +46,12 @@ class _Loop:
                 return self._at_the_limit(limit or _DEFAULT_WHILE)
             outer = self.step.frame.loop
             length = len(items) if items is not None else None
-            context = LoopContext(item=items[self.done] if items is not None else None, index=self.done, length=length, parent=outer)
+            context = LoopContext(
+                item=items[self.done] if items is not None else None,
+                index=self.done,
+                length=length,
+                parent=outer,
+            )
             ended = await self._iteration(context)
             self.done += 1
             if ended is not None:
@@ -59,13 +64,21 @@ class _Loop:
         if items is not None:
             return self.done < len(items)
         assert isinstance(self.state, WhileState)
-        return self._at(LoopContext(item=None, index=self.done, length=None, parent=self.step.frame.loop)).holds(self.state.condition)
+        return self._at(
+            LoopContext(item=None, index=self.done, length=None, parent=self.step.frame.loop)
+        ).holds(self.state.condition)
 
     def _at(self, context: LoopContext) -> StepContext:
         from awf.application.running.walk import StepContext as Context
 
         step = self.step
-        return Context(step.walk, step.name, step.path, step.key, Frame(step.frame.prefix, context, replay_only=step.frame.replay_only))
+        return Context(
+            step.walk,
+            step.name,
+            step.path,
+            step.key,
+            Frame(step.frame.prefix, context, replay_only=step.frame.replay_only),
+        )
 
     def _completed(self) -> StepResult:
         return StepResult(status="success", output=f"{self.done} iterations", iterations=self.done)
@@ -73,22 +86,40 @@ class _Loop:
     def _at_the_limit(self, limit: int) -> StepResult:
         if self.state.on_complete:
             if not self.step.frame.replay_only:
-                self.step.emit(Warned(path=self.step.path, message=f"'{self.step.name}' stopped at its limit of {limit} iterations."), once=f"{self.step.key}:limit")
+                self.step.emit(
+                    Warned(
+                        path=self.step.path,
+                        message=f"'{self.step.name}' stopped at its limit of {limit} iterations.",
+                    ),
+                    once=f"{self.step.key}:limit",
+                )
             return self._completed()
         message = f"It reached its limit of {limit} iterations."
-        return StepResult(status="failed", exit_code=1, iterations=self.done, error=ErrorInfo("EXECUTION.LOOP.LIMIT", message, "Raise max_iterations, or add on_complete."))
+        return StepResult(
+            status="failed",
+            exit_code=1,
+            iterations=self.done,
+            error=ErrorInfo("EXECUTION.LOOP.LIMIT", message, "Raise max_iterations, or add on_complete."),
+        )
 
     # -- one iteration ---------------------------------------------------------------------------------------------
 
     async def _iteration(self, context: LoopContext) -> StepResult | None:
         """None: go on with the next one."""
         body, walk = self.state.body, self.step.walk
-        frame = Frame(f"{self.step.key}[{context.index}]/", context, replay_only=self.step.frame.replay_only, inner=True)
+        frame = Frame(
+            f"{self.step.key}[{context.index}]/", context, replay_only=self.step.frame.replay_only, inner=True
+        )
         position, steps = 0, 0
         while position < len(body):
             steps += 1
             if steps > _HARD_LIMIT:
-                return self._failed(ErrorInfo("EXECUTION.LOOP.LIMIT", f"Iteration {context.index + 1} went through more than {_HARD_LIMIT} states."))
+                return self._failed(
+                    ErrorInfo(
+                        "EXECUTION.LOOP.LIMIT",
+                        f"Iteration {context.index + 1} went through more than {_HARD_LIMIT} states.",
+                    )
+                )
             name = body[position]
             state = walk.scope.workflow.states[name]
             assert not isinstance(state, TerminalState)
@@ -103,17 +134,36 @@ class _Loop:
             elif way.state == self.step.name:
                 return None
             else:
-                return StepResult(status="success", output=f"{self.done + 1} iterations", iterations=self.done + 1, leave_to=way.state)
+                return StepResult(
+                    status="success",
+                    output=f"{self.done + 1} iterations",
+                    iterations=self.done + 1,
+                    leave_to=way.state,
+                )
         return None
 
     def _body_failed(self, name: str, way: Fail, frame: Frame) -> StepResult:
         if way.inline is not None:
             ending = self.step.walk.ending_of(name, way, frame)
             assert ending.error is not None
-            return self._failed(ErrorInfo(ending.error.code, ending.error.message, state=name, exit_status=way.inline.status, abort=True))
+            return self._failed(
+                ErrorInfo(
+                    ending.error.code,
+                    ending.error.message,
+                    state=name,
+                    exit_status=way.inline.status,
+                    abort=True,
+                )
+            )
         if way.error.abort:
             return self._failed(way.error)
-        return self._failed(ErrorInfo("EXECUTION.LOOP.FAILED", f"Iteration {self.done + 1}, '{name}': {way.error.message}", way.error.hint))
+        return self._failed(
+            ErrorInfo(
+                "EXECUTION.LOOP.FAILED",
+                f"Iteration {self.done + 1}, '{name}': {way.error.message}",
+                way.error.hint,
+            )
+        )
 
     def _failed(self, error: ErrorInfo) -> StepResult:
         return StepResult(status="failed", exit_code=1, error=error, iterations=self.done + 1)
@@ -129,7 +179,10 @@ class _Loop:
             return written
         text = self.step.render(written).strip()
         if not re.fullmatch(r"\d+", text) or not 1 <= int(text) <= _HARD_LIMIT:
-            raise AwfError("EXECUTION.LOOP.LIMIT", f"max_iterations must be a number from 1 to {_HARD_LIMIT}, not '{text}'.")
+            raise AwfError(
+                "EXECUTION.LOOP.LIMIT",
+                f"max_iterations must be a number from 1 to {_HARD_LIMIT}, not '{text}'.",
+            )
         return int(text)
 
     def _items(self, limit: int | None) -> list[Any]:
@@ -141,7 +194,9 @@ class _Loop:
                 self.step.emit(Warned(path=self.step.path, message=message), once=f"{self.step.key}:limit")
             return items[:limit]
         if len(items) > _HARD_LIMIT:
-            raise AwfError("EXECUTION.LOOP.LIMIT", f"There are {len(items)} items; a loop takes at most {_HARD_LIMIT}.")
+            raise AwfError(
+                "EXECUTION.LOOP.LIMIT", f"There are {len(items)} items; a loop takes at most {_HARD_LIMIT}."
+            )
         return items
 
 
@@ -150,7 +205,10 @@ def items_of(value: Any) -> list[Any]:
     if isinstance(value, list | tuple):
         return list(value)
     if isinstance(value, Mapping) or value is None or isinstance(value, bool):
-        raise AwfError("EXECUTION.LOOP.ITEMS", f"The items of a loop must be a list, not {'nothing' if value is None else type(value).__name__}.")
+        raise AwfError(
+            "EXECUTION.LOOP.ITEMS",
+            f"The items of a loop must be a list, not {'nothing' if value is None else type(value).__name__}.",
+        )
     text = str(value).strip()
     if text.startswith("["):
         try:
@@ -183,7 +241,7 @@ class _Iteration(Mapping[str, Any]):
         durable = self._step.durable
         result, visit = durable.recorded(path), 2
         while (again := durable.recorded(f"{path}#{visit}")) is not None:
-            result, path, visit = again, path, visit + 1
+            result, visit = again, visit + 1
         base = path if visit == 2 else f"{path}#{visit - 1}"
         attempt = 2
         while (again := durable.recorded(f"{base}@{attempt}")) is not None:
@@ -191,7 +249,9 @@ class _Iteration(Mapping[str, Any]):
         return result
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._body if self._step.durable.recorded(f"{self._prefix}{name}") is not None)
+        return (
+            name for name in self._body if self._step.durable.recorded(f"{self._prefix}{name}") is not None
+        )
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -48,7 +48,10 @@ class _Branches:
                 continue
 
     async def run(self) -> None:
-        tasks = {spawn(self._branch(name), f"branch {self.frame.prefix}{name}", awaited=True): name for name in self.state.parallel}
+        tasks = {
+            spawn(self._branch(name), f"branch {self.frame.prefix}{name}", awaited=True): name
+            for name in self.state.parallel
+        }
         waiting = set(tasks)
         try:
             while waiting:
@@ -75,7 +78,9 @@ class _Branches:
         return any(result.error and result.error.abort for result in self.results.values())
 
     def counts(self, name: str) -> bool:
-        return self.results[name].ok or bool(getattr(self.step.scope.workflow.states[name], "continue_on_error", False))
+        return self.results[name].ok or bool(
+            getattr(self.step.scope.workflow.states[name], "continue_on_error", False)
+        )
 
     async def _branch(self, name: str) -> StepResult:
         needs = getattr(self.step.scope.workflow.states[name], "depends_on", [])
@@ -85,13 +90,19 @@ class _Branches:
         if missing:
             return self._skip(name, f"'{missing[0]}' did not succeed")
         async with self._slots:
-            return await self.step.durable.branch(f"{self.frame.prefix}{name}", lambda: self.step.walk.execute(name, self.frame))
+            return await self.step.durable.branch(
+                f"{self.frame.prefix}{name}", lambda: self.step.walk.execute(name, self.frame)
+            )
 
     def _skip(self, name: str, reason: str) -> StepResult:
         path = f"{self.frame.prefix}{name}"
         kind = self.step.scope.workflow.states[name].kind
         self.step.emit(StepSkipped(path=path, step=name, kind=kind, reason=reason), once=f"{path}:skipped")
-        return StepResult(status="cancelled", exit_code=1, error=ErrorInfo("EXECUTION.STEP.CANCELLED", f"Not run: {reason}."))
+        return StepResult(
+            status="cancelled",
+            exit_code=1,
+            error=ErrorInfo("EXECUTION.STEP.CANCELLED", f"Not run: {reason}."),
+        )
 
 
 async def _end_all(tasks: set[asyncio.Task[StepResult]]) -> None:
@@ -111,10 +122,16 @@ async def _end_all(tasks: set[asyncio.Task[StepResult]]) -> None:
 
 
 def _not_finished() -> StepResult:
-    return StepResult(status="cancelled", exit_code=1, error=ErrorInfo("EXECUTION.STEP.CANCELLED", "Another branch decided the outcome."))
+    return StepResult(
+        status="cancelled",
+        exit_code=1,
+        error=ErrorInfo("EXECUTION.STEP.CANCELLED", "Another branch decided the outcome."),
+    )
 
 
-def _joined(state: ParallelState, results: dict[str, StepResult], counts: Callable[[str], bool]) -> StepResult:
+def _joined(
+    state: ParallelState, results: dict[str, StepResult], counts: Callable[[str], bool]
+) -> StepResult:
     ordered = {name: results[name] for name in state.parallel if name in results}
     good = [name for name, result in ordered.items() if result.ok]
     bad = [name for name, result in ordered.items() if result.status == "failed"]
@@ -129,12 +146,20 @@ def _joined(state: ParallelState, results: dict[str, StepResult], counts: Callab
     else:
         error = None
     return StepResult(
-        status="failed" if error else "success", output=summary, exit_code=1 if error else 0, error=error, branches=ordered
+        status="failed" if error else "success",
+        output=summary,
+        exit_code=1 if error else 0,
+        error=error,
+        branches=ordered,
     )
 
 
 def _failure(results: dict[str, StepResult], bad: list[str]) -> ErrorInfo:
     first = bad[0] if bad else next(iter(results), "")
     cause = results[first].error if first in results else None
-    what = f"{len(bad)} of {len(results)} branches failed" if len(bad) != 1 else f"The branch '{first}' failed"
-    return ErrorInfo("EXECUTION.PARALLEL.FAILED", f"{what}: {cause.message if cause else 'no branch succeeded'}")
+    what = (
+        f"{len(bad)} of {len(results)} branches failed" if len(bad) != 1 else f"The branch '{first}' failed"
+    )
+    return ErrorInfo(
+        "EXECUTION.PARALLEL.FAILED", f"{what}: {cause.message if cause else 'no branch succeeded'}"
+    )

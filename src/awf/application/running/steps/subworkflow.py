@@ -26,7 +26,9 @@ async def run_subworkflow(step: StepContext, state: CallState) -> StepResult:
     if file is None:
         raise AwfError("WORKFLOW.VALIDATION.UNKNOWN_WORKFLOW", f"There is no workflow '{state.workflow}'.")
     called = run.program.workflows[file]
-    inputs, wrong = resolve_inputs(called.inputs, step.value(state.inputs), is_file=step.services.files.is_file)
+    inputs, wrong = resolve_inputs(
+        called.inputs, step.value(state.inputs), is_file=step.services.files.is_file
+    )
     if wrong:
         raise AwfError("USER.INPUT.VALIDATION_FAILED", f"Inputs of '{state.workflow}': {' '.join(wrong)}")
     scope = Scope(called, file, inputs, f"{step.key}/", step.scope.now, step.scope.fixed)
@@ -47,7 +49,12 @@ def _failure(state: CallState, ending: Ending, scope: Scope) -> StepResult:
     assert error is not None
     message = f"'{state.workflow}' failed in '{error.state}': {error.message}"
     info = ErrorInfo("EXECUTION.SUBWORKFLOW.FAILED", message, error.hint, abort=error.abort)
-    return StepResult(status="failed", exit_code=error.exit_status or 1, error=info if not error.abort else error, usage=scope.usage)
+    return StepResult(
+        status="failed",
+        exit_code=error.exit_status or 1,
+        error=info if not error.abort else error,
+        usage=scope.usage,
+    )
 
 
 def _kept(state: CallState, scope: Scope) -> dict[str, Any]:
@@ -56,7 +63,13 @@ def _kept(state: CallState, scope: Scope) -> dict[str, Any]:
     for inner, name in state.outputs.items():
         result = scope.states.get(inner)
         view = StateView(result) if result is not None else None
-        kept[name] = None if view is None or result is None else result.json if result.json is not None else view["response"]
+        kept[name] = (
+            None
+            if view is None or result is None
+            else result.json
+            if result.json is not None
+            else view["response"]
+        )
     return kept
 
 
@@ -68,7 +81,9 @@ def _context(walk: Walk) -> StepContext:
     from awf.application.running.walk import StepContext as Context
 
     prefix = walk.scope.prefix
-    return Context(walk, walk.scope.workflow.name, prefix.rstrip("/"), "", Frame(prefix, replay_only=walk.replay_only))
+    return Context(
+        walk, walk.scope.workflow.name, prefix.rstrip("/"), "", Frame(prefix, replay_only=walk.replay_only)
+    )
 
 
 async def workflow_hooks(walk: Walk, moment: str, ending: Ending | None = None) -> None:

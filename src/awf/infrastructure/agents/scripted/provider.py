@@ -12,7 +12,13 @@ from awf.domain.agent import AgentFailure, AgentReply, TextDelta, Thought, ToolF
 from awf.domain.notation import parse_duration
 from awf.domain.problem import suggest
 from awf.domain.run import Session, Usage, add_usage
-from awf.infrastructure.agents.scripted.script import Action, OptionProblem, check_turns, choose_turn, read_turns
+from awf.infrastructure.agents.scripted.script import (
+    Action,
+    OptionProblem,
+    check_turns,
+    choose_turn,
+    read_turns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +40,13 @@ class ScriptedAgent:
             hint = f"did you mean '{close}'?" if close else f"Options: {', '.join(sorted(_OPTIONS))}."
             problems.append(OptionProblem(key, f"The scripted agent has no option '{key}'.", hint))
         if ("turns" in options) == ("script" in options):
-            problems.append(OptionProblem("turns", "The scripted agent needs either 'turns' or 'script'.", "Write turns: [{do: [{say: Hello.}]}]"))
+            problems.append(
+                OptionProblem(
+                    "turns",
+                    "The scripted agent needs either 'turns' or 'script'.",
+                    "Write turns: [{do: [{say: Hello.}]}]",
+                )
+            )
         elif "turns" in options and not isinstance(options["turns"], str):
             problems += check_turns(options["turns"])
         return problems
@@ -46,11 +58,15 @@ class ScriptedAgent:
         if turn is None:
             raise AgentFailure(f"The script has no turn {number + 1}.", retryable=False)
         if turn.expect and not re.search(turn.expect, request.prompt):
-            raise AgentFailure(f"The prompt does not contain what the script expects: {turn.expect}", retryable=False)
+            raise AgentFailure(
+                f"The prompt does not contain what the script expects: {turn.expect}", retryable=False
+            )
         player = _Player(show, parse_duration(request.options.get("delay", 0)) or 0.0)
         for action in turn.actions:
             await player.play(action)
-        return AgentReply(text="".join(player.said), session=_session(request, number + 1), usage=player.usage)
+        return AgentReply(
+            text="".join(player.said), session=_session(request, number + 1), usage=player.usage
+        )
 
     def _turns(self, request: AgentRequest) -> list[Any]:
         written = request.options.get("turns")
@@ -58,7 +74,12 @@ class ScriptedAgent:
             written = _load(os.path.join(request.cwd, str(request.options["script"])))
         problems = check_turns(written)
         if problems:
-            raise AgentFailure(problems[0].message, code="WORKFLOW.VALIDATION.INVALID_OPTIONS", retryable=False, hint=problems[0].hint)
+            raise AgentFailure(
+                problems[0].message,
+                code="WORKFLOW.VALIDATION.INVALID_OPTIONS",
+                retryable=False,
+                hint=problems[0].hint,
+            )
         turns: list[Any] = written
         return turns
 
@@ -72,7 +93,9 @@ def _load(path: str) -> Any:
     except OSError as error:
         raise AgentFailure(f"The script {path} cannot be read: {error.strerror}.", retryable=False) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise AgentFailure(f"The script {path} is not valid YAML: {str(error).splitlines()[0]}.", retryable=False) from error
+        raise AgentFailure(
+            f"The script {path} is not valid YAML: {str(error).splitlines()[0]}.", retryable=False
+        ) from error
     return data.get("turns") if isinstance(data, dict) else data
 
 
@@ -102,7 +125,12 @@ class _Player:
             await asyncio.sleep(parse_duration(value) or 0.0)
         elif action.kind == "usage":
             cost = value.get("cost")
-            spent = Usage(value.get("input_tokens"), value.get("output_tokens"), cost, "unknown" if cost is None else "reported")
+            spent = Usage(
+                value.get("input_tokens"),
+                value.get("output_tokens"),
+                cost,
+                "unknown" if cost is None else "reported",
+            )
             self.usage = add_usage(self.usage, spent)
         else:
             raise AgentFailure(str(value))

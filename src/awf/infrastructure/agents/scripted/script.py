@@ -38,7 +38,13 @@ class Turn(msgspec.Struct, frozen=True):
 def check_turns(written: Any) -> list[OptionProblem]:
     """What is wrong with a list of turns. Texts may still hold templates."""
     if not isinstance(written, list) or not written:
-        return [OptionProblem("turns", "'turns' must be a list with at least one turn.", "Write turns: [{do: [{say: Hello.}]}]")]
+        return [
+            OptionProblem(
+                "turns",
+                "'turns' must be a list with at least one turn.",
+                "Write turns: [{do: [{say: Hello.}]}]",
+            )
+        ]
     problems: list[OptionProblem] = []
     for number, turn in enumerate(written, 1):
         for action in _actions_of(turn, number, problems):
@@ -52,17 +58,27 @@ def _actions_of(turn: Any, number: int, problems: list[OptionProblem]) -> list[A
     if isinstance(turn, list):
         return turn
     if not isinstance(turn, dict):
-        problems.append(OptionProblem("turns", f"Turn {number} must be text, a list of actions, or a mapping with `do`."))
+        problems.append(
+            OptionProblem("turns", f"Turn {number} must be text, a list of actions, or a mapping with `do`.")
+        )
         return []
     for key in turn.keys() - _TURN_KEYS:
         close = suggest(str(key), _TURN_KEYS)
-        problems.append(OptionProblem("turns", f"Turn {number} has the unknown key '{key}'.", f"did you mean '{close}'?" if close else ""))
+        problems.append(
+            OptionProblem(
+                "turns",
+                f"Turn {number} has the unknown key '{key}'.",
+                f"did you mean '{close}'?" if close else "",
+            )
+        )
     for key in ("match", "expect"):
         if key in turn and "{" not in str(turn[key]):
             try:
                 re.compile(str(turn[key]))
             except re.error as error:
-                problems.append(OptionProblem("turns", f"Turn {number}: '{key}' is not a regular expression: {error}."))
+                problems.append(
+                    OptionProblem("turns", f"Turn {number}: '{key}' is not a regular expression: {error}.")
+                )
     found = turn.get("do", [])
     return found if isinstance(found, list) else [found]
 
@@ -71,16 +87,26 @@ def _check_action(action: Any, number: int, problems: list[OptionProblem]) -> No
     if isinstance(action, str):
         return
     if not isinstance(action, dict) or len(action) != 1:
-        problems.append(OptionProblem("turns", f"Turn {number}: an action is one of {', '.join(sorted(_ACTIONS))}."))
+        problems.append(
+            OptionProblem("turns", f"Turn {number}: an action is one of {', '.join(sorted(_ACTIONS))}.")
+        )
         return
     kind, value = next(iter(action.items()))
     if kind not in _ACTIONS:
         close = suggest(str(kind), _ACTIONS)
-        problems.append(OptionProblem("turns", f"Turn {number}: no action is named '{kind}'.", f"did you mean '{close}'?" if close else ""))
+        problems.append(
+            OptionProblem(
+                "turns",
+                f"Turn {number}: no action is named '{kind}'.",
+                f"did you mean '{close}'?" if close else "",
+            )
+        )
     elif kind == "tool" and (not isinstance(value, dict) or "name" not in value or value.keys() - _TOOL_KEYS):
         problems.append(OptionProblem("turns", f"Turn {number}: a tool has name, input, output and error."))
     elif kind == "usage" and (not isinstance(value, dict) or value.keys() - _USAGE_KEYS):
-        problems.append(OptionProblem("turns", f"Turn {number}: usage has input_tokens, output_tokens and cost."))
+        problems.append(
+            OptionProblem("turns", f"Turn {number}: usage has input_tokens, output_tokens and cost.")
+        )
     elif kind == "wait" and "{" not in str(value) and parse_duration(value) is None:
         problems.append(OptionProblem("turns", f"Turn {number}: wait must be a duration such as 200ms."))
 
@@ -98,7 +124,10 @@ def _read_turn(turn: Any) -> Turn:
 
 
 def _read_actions(actions: list[Any]) -> tuple[Action, ...]:
-    return tuple(Action("say", item) if isinstance(item, str) else Action(*next(iter(item.items()))) for item in actions)
+    return tuple(
+        Action("say", item) if isinstance(item, str) else Action(*next(iter(item.items())))
+        for item in actions
+    )
 
 
 def choose_turn(turns: list[Turn], prompt: str, number: int) -> Turn | None:

@@ -31,14 +31,24 @@ def command(run_id: str, step: str, outcome: str, text: str | None, storage: str
     run = store.find(run_id)
     question = _choose(store.questions(run.id), step, run.id)
     if question.kind == "input" and text is None:
-        raise AwfError("USER.INPUT.USAGE", f"'{question.step}' waits for a line of conversation.", hint=f'awf approve {run.id} {question.step} --text "…"')
+        raise AwfError(
+            "USER.INPUT.USAGE",
+            f"'{question.step}' waits for a line of conversation.",
+            hint=f'awf approve {run.id} {question.step} --text "…"',
+        )
     payload = {"text": text} if question.kind == "input" else {"outcome": outcome}
     if not store.tell(run.id, question.topic, Message(payload, getpass.getuser())):
-        raise AwfError("USER.RUN.NOTHING_WAITING", f"'{question.step}' has been answered already.", hint=f"awf status {run.id}")
+        raise AwfError(
+            "USER.RUN.NOTHING_WAITING",
+            f"'{question.step}' has been answered already.",
+            hint=f"awf status {run.id}",
+        )
     if output == "json":
         echo_json({"run_id": run.id, "step": question.step, "path": question.path, **payload})
     else:
-        print(f"{question.path}: {text if question.kind == 'input' else {'reject': 'denied', 'run': 'approved for this run', 'once': 'approved'}[outcome]}")
+        print(
+            f"{question.path}: {text if question.kind == 'input' else {'reject': 'denied', 'run': 'approved for this run', 'once': 'approved'}[outcome]}"
+        )
     if not store.is_alive(run.id):
         click.echo(f"The run is not running now; continue it with  awf resume {run.id}", err=True)
     return 0
@@ -49,8 +59,16 @@ def _choose(questions: list[OpenQuestion], step: str, run_id: str) -> OpenQuesti
 
     found = [question for question in questions if not step or step in {question.step, question.path}]
     if not found:
-        raise AwfError("USER.RUN.NOTHING_WAITING", f"{run_id} is not waiting for {f'an answer about {step!r}' if step else 'anything'}.", hint=f"awf status {run_id}")
+        raise AwfError(
+            "USER.RUN.NOTHING_WAITING",
+            f"{run_id} is not waiting for {f'an answer about {step!r}' if step else 'anything'}.",
+            hint=f"awf status {run_id}",
+        )
     if len(found) > 1:
         names = ", ".join(question.path for question in found)
-        raise AwfError("USER.INPUT.USAGE", f"{run_id} is waiting for several answers: {names}.", hint=f"awf approve {run_id} {found[0].path}")
+        raise AwfError(
+            "USER.INPUT.USAGE",
+            f"{run_id} is waiting for several answers: {names}.",
+            hint=f"awf approve {run_id} {found[0].path}",
+        )
     return found[0]

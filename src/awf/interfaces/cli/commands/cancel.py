@@ -22,7 +22,9 @@ def command(run_id: str, wait: bool, storage: str | None) -> int:
     store = make_app(storage=storage).store
     run = store.find(run_id)
     if run.status in {"completed", "failed", "cancelled"}:
-        raise AwfError("USER.RUN.NOTHING_WAITING", f"{run.id} has ended: {run.status}.", hint=f"awf show {run.id}")
+        raise AwfError(
+            "USER.RUN.NOTHING_WAITING", f"{run.id} has ended: {run.status}.", hint=f"awf show {run.id}"
+        )
     by = getpass.getuser()
     if not store.cancel(run.id, Message({"reason": f"cancelled by {by}"}, by)):
         while wait and store.is_alive(run.id):

@@ -8,7 +8,7 @@ import click
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> int:
-    """Print the completion script for SHELL. Commands, workflows and run ids are completed.
+    r"""Print the completion script for SHELL. Commands, workflows and run ids are completed.
 
     \b
     bash:  awf completion bash >> ~/.bashrc

@@ -18,11 +18,17 @@ def command(code: str | None, output: str) -> int:
 
     wanted = (code or "").upper()
     found = {name: entry for name, entry in CATALOGUE.items() if name == wanted} or {
-        name: entry for name, entry in CATALOGUE.items() if name.startswith(wanted) or name.endswith(f".{wanted}")
+        name: entry
+        for name, entry in CATALOGUE.items()
+        if name.startswith(wanted) or name.endswith(f".{wanted}")
     }
     if not found:
         close = suggest(wanted, CATALOGUE)
-        raise AwfError("USER.CODE.UNKNOWN", f"No error code is named {code}.", hint=f"did you mean {close}?" if close else "awf explain")
+        raise AwfError(
+            "USER.CODE.UNKNOWN",
+            f"No error code is named {code}.",
+            hint=f"did you mean {close}?" if close else "awf explain",
+        )
     if output == "json":
         echo_json([{"code": n, "exit_status": exit_status(n), **e._asdict()} for n, e in found.items()])
     elif len(found) == 1:

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import click
 
 from awf.interfaces.cli.options import echo_json, listing_options, make_app, storage_option
 
+if TYPE_CHECKING:
+    from awf.domain.run import RunRecord
+
 
 @click.command()
 @click.option("-w", "--workflow", default="", help="Only runs of this workflow.")
-@click.option("-s", "--status", type=click.Choice(["running", "waiting", "completed", "failed", "cancelled", "interrupted"]), default=None)
+@click.option(
+    "-s",
+    "--status",
+    type=click.Choice(["running", "waiting", "completed", "failed", "cancelled", "interrupted"]),
+    default=None,
+)
 @click.option("--since", metavar="AGE", default="", help="Only runs of the last 30m, 12h, 7d, …")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @storage_option
 @listing_options()
-def command(workflow: str, status: str | None, since: str, limit: int, storage: str | None, output: str) -> int:
+def command(
+    workflow: str, status: str | None, since: str, limit: int, storage: str | None, output: str
+) -> int:
     """List runs, newest first."""
     from awf.domain.errors import AwfError
     from awf.domain.notation import parse_duration
@@ -24,9 +35,13 @@ def command(workflow: str, status: str | None, since: str, limit: int, storage: 
 
     age = parse_duration(since) if since else None
     if since and age is None:
-        raise AwfError("USER.INPUT.USAGE", f"'{since}' is not a duration.", hint="Write --since 30m, 12h or 7d.")
-    runs = make_app(storage=storage).store.list(
-        RunFilter(workflow=workflow, status=status or "", since=time.time() - age if age else 0.0, limit=limit)
+        raise AwfError(
+            "USER.INPUT.USAGE", f"'{since}' is not a duration.", hint="Write --since 30m, 12h or 7d."
+        )
+    runs = make_app(storage=storage).store.runs(
+        RunFilter(
+            workflow=workflow, status=status or "", since=time.time() - age if age else 0.0, limit=limit
+        )
     )
     if output == "json":
         echo_json(runs)
@@ -35,7 +50,9 @@ def command(workflow: str, status: str | None, since: str, limit: int, storage: 
     else:
         width = max(len(run.workflow) for run in runs)
         for run in runs:
-            print(f"{run.id}  {run.workflow.ljust(width)}  {run.status:11}  {_when(run.started_at)}  {_took(run)}".rstrip())
+            print(
+                f"{run.id}  {run.workflow.ljust(width)}  {run.status:11}  {_when(run.started_at)}  {_took(run)}".rstrip()
+            )
     return 0
 
 
@@ -43,7 +60,7 @@ def _when(moment: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
 
 
-def _took(run) -> str:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def _took(run: RunRecord) -> str:
     from awf.interfaces.cli.rendering.figures import duration_text
 
     if run.finished_at is None:

@@ -6,6 +6,7 @@ import re
 
 import click
 
+from awf.domain.program import WorkflowEntry
 from awf.interfaces.cli.options import echo_json, listing_options, make_app
 
 _HEAD = re.compile(r"^(name|description|version):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
@@ -15,9 +16,7 @@ _HEAD = re.compile(r"^(name|description|version):[ \t]*(.*?)[ \t]*$", re.MULTILI
 @listing_options()
 def command(output: str) -> int:
     """List the workflows that can be run from this folder."""
-    from awf.domain.program import WorkflowEntry
-
-    rows = [_entry(WorkflowEntry, *found) for found in make_app().library.names()]
+    rows = [_entry(*found) for found in make_app().library.names()]
     if output == "json":
         echo_json(rows)
     elif not rows:
@@ -29,12 +28,18 @@ def command(output: str) -> int:
     return 0
 
 
-def _entry(entry, name: str, file: str, source: str):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _entry(name: str, file: str, source: str) -> WorkflowEntry:
     """Only the head of the file is looked at: a listing of hundreds must be quick and survive broken files."""
     try:
         with open(file, encoding="utf-8", errors="replace") as stream:
             head = stream.read(8192)
     except OSError as error:
-        return entry(name=name, file=file, source=source, problem=f"cannot be read: {error.strerror}")
+        return WorkflowEntry(name=name, file=file, source=source, problem=f"cannot be read: {error.strerror}")
     found = {key: value.strip("\"'") for key, value in _HEAD.findall(head.split("\nstates:", 1)[0])}
-    return entry(name=name, file=file, source=source, description=found.get("description", ""), version=found.get("version", ""))
+    return WorkflowEntry(
+        name=name,
+        file=file,
+        source=source,
+        description=found.get("description", ""),
+        version=found.get("version", ""),
+    )

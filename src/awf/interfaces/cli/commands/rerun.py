@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @run_id_argument
-@click.option("--from", "start_at", metavar="STEP", default="", help="Keep what came before this step, and run from it on.")
+@click.option(
+    "--from",
+    "start_at",
+    metavar="STEP",
+    default="",
+    help="Keep what came before this step, and run from it on.",
+)
 @click.option("--current", is_flag=True, help="Use the workflow file as it is now, not as it was.")
 @input_option
 @run_options

@@ -38,7 +38,9 @@ def command(workflow: str, given: tuple[str, ...], dry_run: bool, **shared: Any)
     _ask_missing(program.main, values, app, options)
 
     async def prepare(services: RunServices) -> Prepared:
-        return await app.execution.start(program, app.execution.inputs(program.main, values, services), services)
+        return await app.execution.start(
+            program, app.execution.inputs(program.main, values, services), services
+        )
 
     return run_to_the_end(app, options, prepare).exit_status
 

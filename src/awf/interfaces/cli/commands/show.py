@@ -11,12 +11,15 @@ from awf.interfaces.cli.options import echo_json, listing_options, make_app, run
 
 if TYPE_CHECKING:
     from awf.domain.ports.run_store import StepRow
+    from awf.domain.run import RunRecord
     from awf.infrastructure.stores.runs import SqliteRunStore
 
 
 @click.command()
 @run_id_argument
-@click.option("-s", "--step", default="", metavar="STEP", help="One step, by its path, with all of its output.")
+@click.option(
+    "-s", "--step", default="", metavar="STEP", help="One step, by its path, with all of its output."
+)
 @click.option("--full", is_flag=True, help="Print the whole output also where it is kept in a file.")
 @storage_option
 @listing_options()
@@ -26,12 +29,16 @@ def command(run_id: str, step: str, full: bool, storage: str | None, output: str
 
     store = make_app(storage=storage).store
     run = store.find(run_id)
-    rows = [row for row in store.steps(run.id) if "/hooks/" not in row.path and not row.path.startswith("hooks/")]
+    rows = [
+        row for row in store.steps(run.id) if "/hooks/" not in row.path and not row.path.startswith("hooks/")
+    ]
     if step:
         chosen = [row for row in rows if row.path == step] or [row for row in rows if _name(row.path) == step]
         if not chosen:
             known = ", ".join(row.path for row in rows[:20]) or "none"
-            raise AwfError("USER.RUN.UNKNOWN_STEP", f"{run.id} has no finished step '{step}'.", hint=f"Steps: {known}")
+            raise AwfError(
+                "USER.RUN.UNKNOWN_STEP", f"{run.id} has no finished step '{step}'.", hint=f"Steps: {known}"
+            )
         rows = chosen
     if output == "json":
         echo_json({"run": run, "steps": [{"path": row.path, **_plain(row)} for row in rows]})
@@ -54,7 +61,7 @@ def _plain(row: StepRow) -> dict[str, object]:
     return fields
 
 
-def _print_run(run, rows: list[StepRow]) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def _print_run(run: RunRecord, rows: list[StepRow]) -> None:
     from awf.interfaces.cli.rendering.figures import duration_text, usage_text
 
     print(f"{run.id}  {run.workflow}  {run.status}")

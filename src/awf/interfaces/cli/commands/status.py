@@ -6,7 +6,14 @@ import time
 
 import click
 
-from awf.interfaces.cli.options import echo_json, listing_options, make_app, run_id_argument, storage_option, use_color
+from awf.interfaces.cli.options import (
+    echo_json,
+    listing_options,
+    make_app,
+    run_id_argument,
+    storage_option,
+    use_color,
+)
 
 
 @click.command()

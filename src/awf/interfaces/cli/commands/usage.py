@@ -25,15 +25,21 @@ def command(since: str, workflow: str, storage: str | None, output: str) -> int:
     age = parse_duration(since)
     if age is None:
         raise AwfError("USER.INPUT.USAGE", f"'{since}' is not a duration.", hint="Write --since 12h or 7d.")
-    runs = make_app(storage=storage).store.list(RunFilter(workflow=workflow, since=time.time() - age, limit=1_000_000))
+    runs = make_app(storage=storage).store.runs(
+        RunFilter(workflow=workflow, since=time.time() - age, limit=1_000_000)
+    )
     totals: dict[str, tuple[int, Usage | None]] = {}
     for run in runs:
         count, usage = totals.get(run.workflow, (0, None))
         totals[run.workflow] = (count + 1, add_usage(usage, run.usage))
     if output == "json":
-        echo_json([{"workflow": name, "runs": count, "usage": usage} for name, (count, usage) in totals.items()])
+        echo_json(
+            [{"workflow": name, "runs": count, "usage": usage} for name, (count, usage) in totals.items()]
+        )
     for name, (count, usage) in totals.items() if output == "text" else ():
-        print(f"{name}  {count} run{'s' if count != 1 else ''}  {usage_text(usage) if usage else 'no agent used'}")
+        print(
+            f"{name}  {count} run{'s' if count != 1 else ''}  {usage_text(usage) if usage else 'no agent used'}"
+        )
     if not totals and output == "text":
         print("No runs.")
     return 0

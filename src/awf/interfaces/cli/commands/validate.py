@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from awf.domain.problem import Place, Problem
 from awf.interfaces.cli.options import complete_workflow, listing_options, make_app, use_color
 
 
@@ -18,22 +19,25 @@ def command(workflows: tuple[str, ...], output: str) -> int:
     Every mistake is reported at once, with its place and what to do. Nothing is started.
     """
     from awf.domain.errors import AwfError
-    from awf.domain.problem import Place, Problem
 
     app = make_app()
     names = list(workflows) or [file for _, file, _ in app.library.names()]
     if not names:
-        raise AwfError("USER.INPUT.MISSING_FILE", "There is no workflow here.", hint="`awf init` writes a first one.")
+        raise AwfError(
+            "USER.INPUT.MISSING_FILE", "There is no workflow here.", hint="`awf init` writes a first one."
+        )
     problems: list[Problem] = []
     for name in names:
         try:
             problems += app.validator.problems(app.library.load(name))
         except AwfError as error:
-            problems.append(Problem(code=error.code, message=error.message, hint=error.hint, place=Place(name)))
+            problems.append(
+                Problem(code=error.code, message=error.message, hint=error.hint, place=Place(name))
+            )
     return _tell(list(dict.fromkeys(problems)), len(names), output)
 
 
-def _tell(problems: list, count: int, output: str) -> int:  # type: ignore[type-arg]
+def _tell(problems: list[Problem], count: int, output: str) -> int:
     from awf.domain.errors import exit_status
     from awf.interfaces.cli.rendering.problems import problem_lines, problems_document
 

@@ -1,0 +1,1 @@
+echo "release {{ inputs.tag }} failed in {{ error.state }}: {{ env.NO_SUCH_VARIABLE }}"
