@@ -86,6 +86,7 @@ class StepResult(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     outputs: dict[str, Any] = {}  # of a called workflow
     branches: dict[str, StepResult] = {}  # of a parallel state
     iterations: int = 0  # of a loop
+    refused: bool = False  # it did not run, because a person said no
     over_limit: ErrorInfo | None = None  # the state went past its own limits
     leave_to: str = ""  # a loop body that left the loop for this state
 

@@ -354,7 +354,13 @@ def test_a_loop_of_unknown_length_asks_an_unknown_number_of_times(plan_of):
 
 
 @pytest.mark.parametrize(
-    ("limit", "shown", "count"), [("1", 1, 1), ("'{{ inputs.who }}'", "Ada", None), ("'{{ 1 + 1 }}'", 2, 2)]
+    ("limit", "shown", "count"),
+    [
+        ("1", 1, 1),
+        ("'{{ 1 + 1 }}'", 2, 2),
+        ("'{{ inputs.who }}'", "Ada", None),
+        ("'{{ states.first.output }}'", "‹states.first.output›", None),
+    ],
 )
 def test_a_limit_cuts_the_items(plan_of, limit, shown, count):
     plan = plan_of(looping("[a, b, c]", f", max_iterations: {limit}"))
@@ -362,6 +368,13 @@ def test_a_limit_cuts_the_items(plan_of, limit, shown, count):
     loop = state(plan, "each").loop
     assert (loop.max_iterations, loop.count) == (shown, count)
     assert bool(plan.problems) == (shown == "Ada")
+
+
+def test_more_items_than_a_loop_takes_are_a_problem(plan_of):
+    plan = plan_of(looping("'{{ range(10001) | list }}'"))
+
+    assert plan.problems == ["each: There are 10001 items; a loop takes at most 10000."]
+    assert len(state(plan, "each").loop.items) == 100
 
 
 def test_items_that_are_no_list_are_a_problem(plan_of):
@@ -493,6 +506,56 @@ def test_a_prompt_file_that_is_no_template_is_a_problem(plan_of, tmp_path):
     assert [one.split(":")[0] for one in plan.problems] == ["ask"]
 
 
+def scripted(key, value):
+    return steps("true").replace('command: "true"\n', f"{key}: {value}\n    dir: sub/{{{{ vars.kept }}}}\n")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown", "problem"),
+    [
+        ("'{{ vars.kept }}.sh'", "‹the text of ‹vars.kept›.sh›", []),
+        ("'{{ context.user }}.sh'", "‹the text of ada.sh›", ["work: There is no file ada.sh."]),
+        ("big.sh", "‹the text of big.sh›", ["work: {big} is not UTF-8 text."]),
+        ("good.sh", "echo ‹vars.kept›\n", []),
+    ],
+)
+def test_a_script_is_read_as_far_as_it_is_known(plan_of, tmp_path, value, shown, problem):
+    (tmp_path / "big.sh").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "good.sh").write_text("echo {{ vars.kept }}\n", encoding="utf-8")
+
+    plan = plan_of(scripted("script_file", value))
+
+    assert state(plan, "work").script.text == shown
+    assert state(plan, "work").dir == "sub/‹vars.kept›"
+    assert plan.problems == [text.format(big=tmp_path / "big.sh") for text in problem]
+
+
+def test_skills_and_roles_that_are_there_are_no_problem(plan_of, tmp_path):
+    for kind, name, file in (("roles", "careful", "AGENTS.md"), ("skills", "git", "SKILL.md")):
+        folder = tmp_path / ".awf" / kind / name
+        folder.mkdir(parents=True)
+        (folder / file).write_text("Text.", encoding="utf-8")
+
+    plan = plan_of(
+        asking(
+            "provider: scripted\n            prompt: x\n            role: careful\n"
+            "            skills: [git, {path: '.awf/skills/{{ inputs.need }}'}]"
+        )
+    )
+
+    assert state(plan, "ask").agent.skills == ["git", ".awf/skills/‹inputs.need›"]
+    assert state(plan, "ask").agent.role == "careful"
+    assert plan.problems == []
+
+
+def test_options_of_a_provider_that_was_named_by_a_template_are_checked(plan_of):
+    text = asking("provider: '{{ env.AGENT }}'\n            prompt: x")
+
+    plan = plan_of(text.replace("turns: [{do: [{say: x}]}], ", ""), environment={"AGENT": "scripted"})
+
+    assert plan.problems == ["ask: The scripted agent needs either 'turns' or 'script'."]
+
+
 # -- routes --------------------------------------------------------------------------------------------------------
 
 
@@ -528,6 +591,17 @@ def test_a_condition_is_decided_where_everything_in_it_is_known(plan_of):
     assert (failure.message, failure.exit_status) == ("Failed on blue: ‹states.work.stderr›", 9)
     assert state(plan, "d").ending.exit_status == 3
     assert state(plan, "a").ending.exit_status == 0
+
+
+def test_a_condition_that_cannot_be_decided_is_a_problem(plan_of):
+    text = steps("true", inputs=INPUTS).replace(
+        "    on_success: done", "    transitions: [{when: inputs.who, goto: done}]\n    on_success: done"
+    )
+
+    plan = plan_of(text)
+
+    assert state(plan, "work").routes[0].holds is None
+    assert [one.split(":")[0] for one in plan.problems] == ["work"]
 
 
 def test_variables_that_must_be_set_do_not_stop_a_plan(plan_of):

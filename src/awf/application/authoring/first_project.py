@@ -23,7 +23,7 @@ inputs:
     default: world
   - name: large
     type: integer
-    description: From how many entries on a folder counts as large
+    description: From how many entries on the folder counts as large
     default: 20
 
 states:
@@ -32,7 +32,7 @@ states:
   # A step runs a shell command. `capture` gives its output a name.
   count:
     type: step
-    command: ls | wc -l
+    command: ls -A | wc -l
     capture: {stdout: entries}
     on_success: comment
 
@@ -42,11 +42,11 @@ states:
     type: agent
     provider: scripted
     prompt: |
-      There are {{ vars.entries | trim }} entries in this folder.
+      {{ vars.entries | trim }} files and folders are in this folder.
       Greet {{ inputs.name }} and tell it in one sentence.
     options:
       turns:
-        - Hello {{ inputs.name }}, I see {{ vars.entries | trim }} entries here.
+        - Hello {{ inputs.name }}, I count {{ vars.entries | trim }} here.
     # The first condition that holds shows the way; on_success is for when none does.
     transitions:
       - when: states.count.json >= inputs.large

@@ -21,12 +21,12 @@ states:
 
   prepare:
     type: step
-    command: echo "preparing {{ inputs.target }}"
+    command: echo preparing {{ inputs.target | shellquote }}
     on_success: work
 
   work:
     type: step
-    command: echo "hello {{ inputs.target }}"
+    command: echo hello {{ inputs.target | shellquote }}
     capture: {stdout: result}
     timeout: 5m
     retry: {max_attempts: 3, initial_delay: 1s}
@@ -152,7 +152,7 @@ states:
 
   handle:
     type: step
-    command: echo "{{ loop.index1 }} of {{ loop.length }}: {{ loop.item }}"
+    command: echo {{ loop.index1 }} of {{ loop.length }} is {{ loop.item | shellquote }}
 
   until:
     type: while
@@ -199,7 +199,7 @@ states:
       message: Deploy {{ vars.build | trim }} to {{ inputs.target }}?
       on_deny: error              # abort: end the run; skip: go on without the state
       timeout: 1h
-    command: echo "deployed {{ vars.build | trim }} to {{ inputs.target }}"
+    command: echo deployed {{ vars.build | trim | shellquote }} to {{ inputs.target }}
     on_success: done
     on_failure: kept
 

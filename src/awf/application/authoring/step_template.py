@@ -21,5 +21,5 @@ class StepTemplate(Record, frozen=True, kw_only=True):
 
     name: Annotated[str, "The name shown to people; `use_template` takes the name of the file."] = ""
     description: Annotated[str, "What the template is for."] = ""
-    parameters: Annotated[list[Parameter], "What a state that uses the template may give."] = []  # noqa: RUF012  copied by msgspec
+    parameters: Annotated[list[Parameter], "What a state that uses the template may give."] = []
     states: Annotated[dict[str, Any], "Exactly one state; {{ parameters.NAME }} may stand in any value."]

@@ -41,6 +41,7 @@ def process_environment(step: StepContext, own: Mapping[str, str]) -> dict[str, 
         **step.services.tracer.carrier(),
         "AWF_RUN_ID": step.durable.run_id,
         "AWF_STEP": step.path,
+        "AWF_ATTEMPT": step.key.removeprefix(step.path).removeprefix("@") or "1",
     }
 
 

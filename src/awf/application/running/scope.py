@@ -214,12 +214,13 @@ class Frame:
     """Where in the run a state is executed: below which path, in which iteration, and whether only to look back."""
 
     def __init__(
-        self, prefix: str, loop: LoopContext | None = None, *, replay_only: bool = False, inner: bool = False
+        self, prefix: str, loop: LoopContext | None = None, *, replay_only: bool = False, inner: bool = False, branches: bool = False
     ) -> None:
         self.prefix = prefix
         self.loop = loop
         self.replay_only = replay_only  # nothing new may be done: the state around it is known to have ended
         self.inner = inner  # a branch or body state: its container says where to go next
+        self.branches = branches  # side by side: they have no way on of their own
         self._visits: dict[str, int] = {}
 
     def path(self, name: str) -> str:

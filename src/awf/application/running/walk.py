@@ -64,6 +64,7 @@ class RunContext:
         self.approved: set[str] = set()  # states approved for the whole run
         self.active_before = 0.0  # seconds of work in earlier processes
         self.began = services.clock()
+        self.retry_failed = owned.resumed and owned.record.status == "failed"
 
 
 class StepContext:
@@ -205,16 +206,42 @@ class Walk:
         assert not isinstance(state, TerminalState)
         path = frame.path(name)
         step = StepContext(self, name, path, path, frame)
-        known = self.durable.recorded(path) is not None
-        result = None if known or frame.replay_only else await self._gate(step, state)
+        known = self.last_attempt(path)
+        if known is not None and self._failed_the_run(name, state, known, frame):
+            await self.durable.forget(path)
+            known = None
+        result = known if known and known.refused else await self._gate(step, state, known=known is not None)
         if result is None:
             if state.hooks:
                 await run_hooks(step, state.hooks.pre, f"{path}/hooks/pre")
             result = await self._attempts(name, state, path, frame)
-            if state.hooks:
-                await run_hooks(step, state.hooks.post, f"{path}/hooks/post")
-        self._keep(name, state, result, frame, replayed=known)
+        self._keep(name, state, result, frame, replayed=known is not None)
+        if state.hooks and not result.refused:
+            await run_hooks(step, state.hooks.post, f"{path}/hooks/post")
         return result
+
+    def last_attempt(self, path: str) -> StepResult | None:
+        """What is remembered of a visit."""
+        result, attempt = self.durable.recorded(path), 2
+        while result is not None and not result.ok:
+            later = self.durable.recorded(f"{path}@{attempt}")
+            if later is None:
+                break
+            result, attempt = later, attempt + 1
+        return result
+
+    def _failed_the_run(self, name: str, state: Runnable, result: StepResult, frame: Frame) -> bool:
+        """Whether this remembered failure is why the run failed: then resuming it means trying that again."""
+        if result.ok or not self.run_context.retry_failed or frame.replay_only or state.continue_on_error:
+            return False
+        if frame.branches:
+            return True
+        self.scope.keep(name, result)
+        way = self.route(name, state, result, frame)
+        if not isinstance(way, Goto):
+            return isinstance(way, Fail)
+        target = self.scope.workflow.states[way.state]
+        return isinstance(target, TerminalState) and target.status == "failure"
 
     def _keep(self, name: str, state: Runnable, result: StepResult, frame: Frame, *, replayed: bool) -> None:
         self.scope.keep(name, result)
@@ -232,21 +259,25 @@ class Walk:
         if state.kind in announce.LEAVES:
             self.scope.spend(result.usage)
 
-    async def _gate(self, step: StepContext, state: Runnable) -> StepResult | None:
-        """Ask before the state runs. None: it may run."""
-        if not state.approval or step.name in self.run_context.approved:
+    async def _gate(self, step: StepContext, state: Runnable, *, known: bool) -> StepResult | None:
+        """Ask before the state runs. None: it may run, or it has run already."""
+        if not state.approval or step.frame.replay_only or step.name in self.run_context.approved:
+            return None
+        if known and not self.durable.answered(f"approval:{step.path}"):
             return None
         verdict = await ask_approval(step, state)
         if verdict == "run":
             self.run_context.approved.add(step.name)
-        if verdict == "once" or verdict == "run":  # noqa: PLR1714  narrows the type
+        if known or verdict == "once" or verdict == "run":
             return None
         now = self.services.clock()
         if verdict == "skip":
-            result = StepResult(status="skipped", started_at=now, finished_at=now)
+            result = StepResult(status="skipped", refused=True, started_at=now, finished_at=now)
             event: Event = StepSkipped(path=step.path, step=step.name, kind=state.kind, reason="not approved")
         else:
-            result = StepResult(status="failed", error=verdict, exit_code=1, started_at=now, finished_at=now)
+            result = StepResult(
+                status="failed", error=verdict, exit_code=1, refused=True, started_at=now, finished_at=now
+            )
             event = announce.ended(state, step.name, step.path, result, 1, final=True)
             if verdict.code == "EXECUTION.APPROVAL.TIMEOUT":
                 self.durable.emit(event)
@@ -363,7 +394,7 @@ class Walk:
                 await walk_inside(StepContext(self, step.name, step.path, step.key, inside), state)
             return known
         started = self.services.clock()
-        self.durable.emit(announce.started(step, state, attempt), once=f"{step.key}:started")
+        self.durable.emit(announce.started(step, state, attempt))
         with self.services.tracer.span(
             f"step.{step.name}", {"step.name": step.name, "step.type": state.kind, "step.path": step.path}
         ) as span:

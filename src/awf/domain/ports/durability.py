@@ -69,6 +69,10 @@ class Durability(Protocol):
         """Publish. With `once`, an event of this name is published a single time however often the run is walked."""
         ...
 
+    async def forget(self, path: str) -> None:
+        """Forget a failed result with its attempts, timers and hooks, so that it is tried again."""
+        ...
+
     def recorded(self, path: str) -> StepResult | None:
         """The remembered result of a path."""
         ...

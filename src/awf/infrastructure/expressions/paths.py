@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from awf.infrastructure.expressions.vocabulary import hyphens_join, present_names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from awf.infrastructure.expressions.values import Part
 
 __all__ = ["Path", "Segment", "read_path", "read_segment"]
 
 _ROOT = re.compile(r"[^\W\d]\w*")
 _NAME = re.compile(r"\w+(?:-\w+)*")
-_SUBSCRIPT = re.compile(r"""\[\s*(?:'([^'\\]*)'|"([^"\\]*)"|([0-9]+))\s*\]""")
+_SUBSCRIPT = re.compile(r"""\[\s*(?:'([^'\\]*)'|"([^"\\]*)"|([0-9]{1,18}))\s*\]""")
+_MOST_DIGITS = 19
 
 
 class Segment(NamedTuple):
@@ -41,23 +44,23 @@ def read_path(text: str, start: int) -> Path:
     """Read the path that starts with the name at `start`."""
     root = _ROOT.match(text, start)
     assert root is not None
-    before: tuple[str, ...] = (root.group(),)
+    before = [root.group()]
     end, segments = root.end(), []
     while segment := _read_dot(text, end, before) or _read_subscript(text, end):
         segments.append(segment)
-        before += tuple(map(str, segment.parts))
+        before.extend(map(str, segment.parts))
         end = segment.end
     return Path(root.group(), tuple(segments), start, end)
 
 
-def _read_dot(text: str, start: int, before: tuple[str, ...]) -> Segment | None:
+def _read_dot(text: str, start: int, before: Sequence[str]) -> Segment | None:
     if not text.startswith(".", start):
         return None
     segment = read_segment(text, start + 1, before)
     return segment and segment._replace(start=start)
 
 
-def read_segment(text: str, start: int, before: tuple[str, ...]) -> Segment | None:
+def read_segment(text: str, start: int, before: Sequence[str]) -> Segment | None:
     """Read the ``name`` or ``0`` after a dot, where `before` is the path so far."""
     match = _NAME.match(text, start)
     if match is None:
@@ -66,7 +69,7 @@ def read_segment(text: str, start: int, before: tuple[str, ...]) -> Segment | No
     if "-" in name and not hyphens_join(before):
         name = name.partition("-")[0]
     end = start + len(name)
-    if name.isascii() and name.isdigit():
+    if name.isascii() and name.isdigit() and len(name) < _MOST_DIGITS:
         return Segment((int(name),), start, end, verbatim=True)
     if not name.isidentifier():
         return Segment((name,), start, end, verbatim=False) if hyphens_join(before) else None

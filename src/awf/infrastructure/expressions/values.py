@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from awf.domain.ports.expressions import ExpressionError
-from awf.domain.problem import suggest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-__all__ = ["MISSING", "Part", "child", "dotted", "follow", "json_text", "not_defined", "shown"]
+__all__ = ["MISSING", "Part", "child", "dotted", "follow", "json_text", "shown"]
 
 Part = str | int
 MISSING: Final = object()
@@ -78,30 +72,3 @@ def _as_json(value: Any) -> Any:
 
 def dotted(parts: Iterable[Part]) -> str:
     return ".".join(map(str, parts))
-
-
-def not_defined(parts: Sequence[Part], context: Any, offset: int, *, remedy: str) -> ExpressionError:
-    """The error for a path that leads nowhere, with whatever helps to find the right one."""
-    value, known = context, 0
-    while known < len(parts) and (below := child(value, parts[known])) is not MISSING:
-        value, known = below, known + 1
-    hints = [_near_miss(value, parts, known), _early_end(parts, known), _minus(parts), remedy]
-    return ExpressionError(
-        f"{dotted(parts)} is not defined", offset=offset, hint=" ".join(filter(None, hints))
-    )
-
-
-def _near_miss(value: Any, parts: Sequence[Part], known: int) -> str:
-    if known >= len(parts) or not isinstance(value, Mapping):
-        return ""
-    meant = suggest(str(parts[known]), [key for key in value if isinstance(key, str)])
-    return f"Did you mean {dotted((*parts[:known], meant, *parts[known + 1 :]))}?" if meant else ""
-
-
-def _early_end(parts: Sequence[Part], known: int) -> str:
-    return f"There is no {dotted(parts[: known + 1])}." if 0 < known < len(parts) - 1 else ""
-
-
-def _minus(parts: Sequence[Part]) -> str:
-    joined = any(isinstance(part, str) and "-" in part for part in parts)
-    return "To subtract, put spaces around the minus." if joined else ""

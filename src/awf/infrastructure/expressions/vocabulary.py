@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 __all__ = ["NAMESPACES", "hyphens_join", "present_names"]
 
 NAMESPACES = ("inputs", "states", "vars", "env", "workflow", "loop", "error", "context", "awf")
@@ -43,7 +48,7 @@ _OF_NAMESPACES = {
 }
 
 
-def hyphens_join(before: tuple[str, ...]) -> bool:
+def hyphens_join(before: Sequence[str]) -> bool:
     """Whether a hyphen right after the next name belongs to it.
 
     People choose the names in four namespaces, so `states.my-step` is one name. The fields of a state are ours and
@@ -52,7 +57,7 @@ def hyphens_join(before: tuple[str, ...]) -> bool:
     return before[0] in _NAMED_BY_PEOPLE and not (before[0] == "states" and len(before) == 2)
 
 
-def present_names(before: tuple[str, ...], name: str) -> tuple[str, ...]:
+def present_names(before: Sequence[str], name: str) -> tuple[str, ...]:
     """What a field of the first AWF is called now; `before` is the path that leads to it."""
     root = before[0]
     if root == "states" and len(before) == 2:

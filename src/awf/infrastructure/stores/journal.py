@@ -99,6 +99,24 @@ class SqliteRun:
         del path  # one process walks every branch; the paths of its steps tell them apart
         return await walk()
 
+    async def forget(self, path: str) -> None:
+        own = f"{path}@", f"{path}/hooks/"
+        begins = "(path=? OR substr(path,1,?)=? OR substr(path,1,?)=?)"
+        await self._database.commit([
+            (
+                f"DELETE FROM steps WHERE run_id=? AND {begins}",  # noqa: S608
+                (self.run_id, path, len(own[0]), own[0], len(own[1]), own[1]),
+            ),
+            (
+                "DELETE FROM messages WHERE run_id=? AND substr(topic,1,?)=?",
+                (self.run_id, len(f"timer:{own[0]}"), f"timer:{own[0]}"),
+            ),
+            (
+                "DELETE FROM messages WHERE run_id=? AND topic=? AND payload LIKE '%reject%'",
+                (self.run_id, f"approval:{path}"),
+            ),
+        ])
+
     def recorded(self, path: str) -> StepResult | None:
         if not self.finished_steps:
             return None

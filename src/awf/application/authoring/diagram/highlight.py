@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["highlight_of"]
 
-_SUFFIX = re.compile(r"(?:\[\d+\]|#\d+)+$")  # an iteration or a repeated visit
+_SUFFIX = re.compile(r"(?:\[\d+\]|[#@]\d+)+$")  # an iteration, a repeated visit or another attempt
 
 
 def highlight_of(graph: Graph, steps: Iterable[StepRow]) -> dict[str, str]:
@@ -22,6 +22,8 @@ def highlight_of(graph: Graph, steps: Iterable[StepRow]) -> dict[str, str]:
     marks: dict[str, str] = {}
     for row in sorted(steps, key=lambda row: row.result.finished_at):
         names = [_SUFFIX.sub("", part) for part in row.path.split("/")]
+        if "hooks" in names:
+            continue
         inside_call = any(kinds.get(name) == "call_workflow" for name in names[:-1])
         if names[-1] in kinds and not inside_call:
             marks[names[-1]] = row.result.status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -163,22 +164,22 @@ def _joined(line: Sequence[int], wishes: Sequence[_Wish], centres: Sequence[floa
 def _straighten(
     layers: Sequence[Sequence[int]], spaces: Sequence[Sequence[float]], lines: Lines, centres: list[float]
 ) -> None:
-    """Let each line in turn run straight as far as its neighbours leave room for it."""
+    """Let each line in turn run straight as far as its neighbours leave room for it; twice, as some move away."""
     beside: dict[int, tuple[int, float, int, float]] = {}
     for layer, gaps in zip(layers, spaces, strict=True):
         slots, room = [-1, *layer, -1], [0.0, *gaps, 0.0]
         for at, slot in enumerate(layer):
             beside[slot] = (slots[at], room[at], slots[at + 2], room[at + 1])
-    for line in (*lines.spines, *lines.tracks):
+    for line in (*lines.spines, *lines.tracks) * 2:
         run: list[int] = []
-        low, high = float("-inf"), float("inf")
+        low, high = -math.inf, math.inf
         for slot in line:
             before, space_before, after, space_after = beside[slot]
-            least = centres[before] + space_before if before >= 0 else float("-inf")
-            most = centres[after] - space_after if after >= 0 else float("inf")
+            least = centres[before] + space_before if before >= 0 else -math.inf
+            most = centres[after] - space_after if after >= 0 else math.inf
             if max(low, least) > min(high, most):
                 _align(run, low, high, centres)
-                run, low, high = [], float("-inf"), float("inf")
+                run, low, high = [], -math.inf, math.inf
             run.append(slot)
             low, high = max(low, least), min(high, most)
         _align(run, low, high, centres)

@@ -238,14 +238,10 @@ class _Iteration(Mapping[str, Any]):
 
     def _last(self, path: str) -> StepResult | None:
         """The last attempt of the last visit."""
-        durable = self._step.durable
-        result, visit = durable.recorded(path), 2
-        while (again := durable.recorded(f"{path}#{visit}")) is not None:
+        walk, visit = self._step.walk, 2
+        result = walk.last_attempt(path)
+        while (again := walk.last_attempt(f"{path}#{visit}")) is not None:
             result, visit = again, visit + 1
-        base = path if visit == 2 else f"{path}#{visit - 1}"
-        attempt = 2
-        while (again := durable.recorded(f"{base}@{attempt}")) is not None:
-            result, attempt = again, attempt + 1
         return result
 
     def __iter__(self) -> Iterator[str]:

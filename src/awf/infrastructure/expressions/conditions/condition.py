@@ -11,6 +11,7 @@ from awf.infrastructure.expressions.conditions.parser import parse
 from awf.infrastructure.expressions.conditions.references import findings_in
 from awf.infrastructure.expressions.conditions.values import need_for, taken
 from awf.infrastructure.expressions.conditions.writer import executable, variable
+from awf.infrastructure.expressions.failures import explained
 from awf.infrastructure.expressions.values import MISSING, child, follow
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class CelCondition:
         except BaseException as error:
             # The library's panics are no ordinary exceptions.
             if isinstance(error, Exception) or type(error).__name__ == "PanicException":
-                raise explain(error, self.references, context) from None
+                raise explained(error, lambda: explain(error, self.references, context)) from None
             raise
         if isinstance(result, bool):
             return result

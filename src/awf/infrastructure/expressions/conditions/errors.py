@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from awf.domain.ports.expressions import ExpressionError, Reference
 from awf.infrastructure.expressions.conditions.functions import ARITIES
-from awf.infrastructure.expressions.values import MISSING, dotted, follow, not_defined
+from awf.infrastructure.expressions.failures import not_defined
+from awf.infrastructure.expressions.values import MISSING, dotted, follow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

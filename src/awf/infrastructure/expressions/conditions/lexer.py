@@ -35,6 +35,7 @@ _TEMPLATED = re.compile(r"\{\{-?\s*\.?(?:" + "|".join(NAMESPACES) + r")\.")
 _DIGITS = frozenset("0123456789")
 _QUOTES = frozenset("\"'`")
 _HINT = "Conditions are CEL: inputs.env == 'prod' && states.test.exit_code == 0."
+_MOST_DIGITS = 40
 _LARGEST = 2**63 - 1
 _LARGEST_UNSIGNED = 2**64 - 1
 
@@ -92,7 +93,11 @@ class Lexer:
                 raise self.error("The number is too large", start)
             return Literal(text, start)
         unsigned = text[-1] in "uU"
-        value = int(text.rstrip("uU"), 16 if match.lastgroup == "hex" else 10)
+        value = (
+            _LARGEST_UNSIGNED + 1
+            if len(text) > _MOST_DIGITS
+            else int(text.rstrip("uU"), 16 if match.lastgroup == "hex" else 10)
+        )
         if value > (_LARGEST_UNSIGNED if unsigned else _LARGEST + negative):
             raise self.error("The number is too large", start)
         return Literal(text, start, None if unsigned else value)

@@ -30,17 +30,17 @@ class Absent(StrictUndefined):
         self, hint: str | None = None, obj: Any = missing, name: Any = None, exc: type[Any] = UndefinedError
     ) -> None:
         super().__init__(hint, obj, name, exc)
-        self._tail: tuple[Part, ...] = (name,)
+        self._tail: tuple[Part, ...] = (_part(name),)
 
     def below(self, part: Any) -> Absent:
         deeper = Absent(
             self._undefined_hint, self._undefined_obj, self._undefined_name, self._undefined_exception
         )
-        deeper._tail = (*self._tail, part)
+        deeper._tail = (*self._tail, _part(part))
         return deeper
 
     def _fail_with_undefined_error(self, *_arguments: Any, **_named: Any) -> NoReturn:
-        if issubclass(self._undefined_exception, UndefinedError):
+        if issubclass(self._undefined_exception, UndefinedError) and not self._undefined_hint:
             raise MissingValueError(self._tail)
         raise self._undefined_exception(self._undefined_message)
 
@@ -50,6 +50,10 @@ class Absent(StrictUndefined):
     __call__ = __getitem__ = __int__ = __float__ = __complex__ = _fail_with_undefined_error
     __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __hash__ = _fail_with_undefined_error
     __iter__ = __str__ = __len__ = __bool__ = __contains__ = _fail_with_undefined_error
+
+
+def _part(name: Any) -> Part:
+    return name if isinstance(name, str | int) else str(name)
 
 
 def native(value: Any) -> Any:

@@ -18,7 +18,8 @@ Kind = Literal["text", "expression", "statement", "comment", "raw"]
 _OPEN = re.compile(r"\{\{|\{%|(?<!\$)\{#")
 _COMMENT = re.compile(r"(?<!\$)\{#")
 _GO_COMMENT = re.compile(r"\{\{(-?)\s*/\*.*?\*/\s*(-?)\}\}", re.DOTALL)
-_RAW = re.compile(r"\{%[-+]?\s*raw\s*-?%\}.*?\{%[-+]?\s*endraw\s*[-+]?%\}", re.DOTALL)
+_RAW = re.compile(r"\{%[-+]?\s*raw\s*-?%\}")
+_END_RAW = re.compile(r"\{%[-+]?\s*endraw\s*[-+]?%\}")
 _INSIDE = re.compile(
     r"""(?P<string>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]*`)|(?P<open>[(\[{])|(?P<end>[-+]?[}%]\})|(?P<close>[)\]}])""",
     re.DOTALL,
@@ -61,7 +62,16 @@ def _read_block(text: str, start: int) -> Block:
             return Block("comment", start, comment.end())
         return _read_code(text, start, "expression", "}}")
     raw = _RAW.match(text, start)
-    return Block("raw", start, raw.end()) if raw else _read_code(text, start, "statement", "%}")
+    return _read_raw(text, raw) if raw else _read_code(text, start, "statement", "%}")
+
+
+def _read_raw(text: str, opening: re.Match[str]) -> Block:
+    closing = _END_RAW.search(text, opening.end())
+    if closing is None:
+        raise ExpressionError(
+            "{% raw %} is not closed", offset=opening.start(), hint="End it with {% endraw %}."
+        )
+    return Block("raw", opening.start(), closing.end())
 
 
 def _read_comment(text: str, start: int) -> Block:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jinja2.exceptions import SecurityError
 
 from awf.domain.ports.expressions import ExpressionError
+from awf.infrastructure.expressions.failures import not_defined
 from awf.infrastructure.expressions.templates.absent import MissingValueError
 from awf.infrastructure.expressions.templates.plain import template_remedy
 from awf.infrastructure.expressions.templates.tree import RefusedError
-from awf.infrastructure.expressions.values import MISSING, Part, follow, not_defined
+from awf.infrastructure.expressions.values import MISSING, Part, follow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,9 +66,9 @@ class Diagnosis(NamedTuple):
 
     def of(self, error: Exception, context: Mapping[str, Any]) -> ExpressionError:
         at = self._place(error)
+        offset = self.rewritten.origin(at)
         if isinstance(error, MissingValueError):
             return self._missing(error, context, at)
-        offset = self.rewritten.origin(at)
         if isinstance(error, SecurityError):
             return ExpressionError(
                 f"The template reaches for something it may not use: {error}",
@@ -91,7 +92,9 @@ class Diagnosis(NamedTuple):
 
     def _missing(self, error: MissingValueError, context: Mapping[str, Any], at: int) -> ExpressionError:
         candidates = list(self._candidates(error.tail, context))
-        use = min(candidates, key=lambda use: (not use.free, abs(use.offset - at)), default=None)
+        use = min(
+            candidates, key=lambda use: (not use.free, use.offset > at, abs(use.offset - at)), default=None
+        )
         path = error.tail if use is None else use.reached
         place = at if use is None else use.offset
         return not_defined(path, context, self.rewritten.origin(place), remedy=_remedy(path))

@@ -8,6 +8,7 @@ from jinja2 import Template, TemplateSyntaxError, nodes
 from jinja2.parser import Parser
 
 from awf.domain.ports.expressions import ExpressionError, Reference
+from awf.infrastructure.expressions.failures import explained
 from awf.infrastructure.expressions.templates.absent import final_text, native
 from awf.infrastructure.expressions.templates.environment import environment
 from awf.infrastructure.expressions.templates.errors import Diagnosis, syntax_error
@@ -35,6 +36,8 @@ def compile_jinja(text: str) -> JinjaTemplate:
         raise syntax_error(error, rewritten) from None
     except RecursionError:
         raise ExpressionError("The template is nested too deeply") from None
+    except ValueError as error:
+        raise ExpressionError(f"The template cannot be read: {error}") from None
 
 
 def _parsed(text: str) -> nodes.Template:
@@ -68,7 +71,7 @@ class JinjaTemplate:
                 return self._text(context)
             return f"{self._single.before}{final_text(self._result(context))}{self._single.after}"
         except Exception as error:  # noqa: BLE001 (whatever goes wrong, it is an expression error)
-            raise self._explained(error, context) from None
+            raise self._failure(error, context) from None
 
     def value(self, context: Mapping[str, Any]) -> Any:
         if self._single is None:
@@ -76,7 +79,7 @@ class JinjaTemplate:
         try:
             return self._result(context)
         except Exception as error:  # noqa: BLE001 (whatever goes wrong, it is an expression error)
-            raise self._explained(error, context) from None
+            raise self._failure(error, context) from None
 
     def _text(self, context: Mapping[str, Any]) -> str:
         template = self._compiled()
@@ -105,6 +108,7 @@ class JinjaTemplate:
             self._tree = None
         return self._template
 
-    def _explained(self, error: Exception, context: Mapping[str, Any]) -> ExpressionError:
+    def _failure(self, error: Exception, context: Mapping[str, Any]) -> ExpressionError:
         start = self._single.offset if self._single else 0
-        return Diagnosis(self._template, self._rewritten, self._uses, start).of(error, context)
+        diagnosis = Diagnosis(self._template, self._rewritten, self._uses, start)
+        return explained(error, lambda: diagnosis.of(error, context))

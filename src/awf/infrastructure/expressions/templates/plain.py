@@ -7,9 +7,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from awf.domain.ports.expressions import ExpressionError, Reference
+from awf.infrastructure.expressions.failures import explained, not_defined
 from awf.infrastructure.expressions.paths import read_path
 from awf.infrastructure.expressions.templates.blocks import has_markup
-from awf.infrastructure.expressions.values import MISSING, Part, follow, not_defined, shown
+from awf.infrastructure.expressions.values import MISSING, Part, follow, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,7 +70,7 @@ class PlainTemplate:
                 [p if type(p) is str else shown(_found(context, p)) for p in self._pieces]  # type: ignore[arg-type]
             )
         except Exception as error:  # noqa: BLE001 (whatever goes wrong, it is an expression error)
-            raise self._explained(error, context) from None
+            raise self._failure(error, context) from None
 
     def value(self, context: Mapping[str, Any]) -> Any:
         if not self._alone:
@@ -77,17 +78,16 @@ class PlainTemplate:
         try:
             return _found(context, self._pieces[1])  # type: ignore[arg-type]
         except Exception as error:  # noqa: BLE001 (whatever goes wrong, it is an expression error)
-            raise self._explained(error, context) from None
+            raise self._failure(error, context) from None
 
-    def _explained(self, error: Exception, context: Mapping[str, Any]) -> ExpressionError:
-        if not isinstance(error, _NotFoundError):
-            return ExpressionError(f"The template cannot be filled in: {error}")
-        offset = next(
-            match.start(1)
-            for match in _PLACEHOLDER.finditer(self._text)
-            if _plain_path(match[1]) == error.path
-        )
-        return not_defined(error.path, context, offset, remedy=template_remedy(error.path))
+    def _failure(self, error: Exception, context: Mapping[str, Any]) -> ExpressionError:
+        if isinstance(error, _NotFoundError):
+            return explained(error, lambda: self._missing(error.path, context))
+        return ExpressionError(f"The template cannot be filled in: {error}")
+
+    def _missing(self, path: tuple[Part, ...], context: Mapping[str, Any]) -> ExpressionError:
+        places = (m.start(1) for m in _PLACEHOLDER.finditer(self._text) if _plain_path(m[1]) == path)
+        return not_defined(path, context, next(places), remedy=template_remedy(path))
 
 
 class _NotFoundError(Exception):

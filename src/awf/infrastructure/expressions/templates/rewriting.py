@@ -24,7 +24,10 @@ _SHELL_LENGTH = re.compile(r"(?<=\$)\{#")
 
 def rewrite_template(text: str) -> Rewritten:
     """Raises `ExpressionError` for forms that have no translation."""
-    return _TemplateRewriting(text).finish()
+    try:
+        return _TemplateRewriting(text).finish()
+    except RecursionError:
+        raise ExpressionError("The template is nested too deeply") from None
 
 
 class _TemplateRewriting:

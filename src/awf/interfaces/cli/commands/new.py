@@ -10,24 +10,25 @@ from awf.interfaces.cli.new_files import show_files, wanted_files, write_files, 
 
 _PATTERNS = ("steps", "agent", "parallel", "loop", "approval", "conversation")
 
+_HELP = """Write the workflow NAME to .awf/workflows; a slash in NAME makes a folder.
 
-@click.command()
+\b
+steps         commands one after the other, with retry and failure
+agent         an agent that answers in a form, and a decision by its answer
+parallel      several states at the same time
+loop          once for every item, and as long as a condition holds
+approval      a person is asked first
+conversation  a talk with an agent
+"""
+
+
+@click.command(help=_HELP)
 @click.argument("name")
 @click.option(
     "--pattern", type=click.Choice(_PATTERNS), default="steps", show_default=True, help="What to start from."
 )
 @writing_options
 def command(name: str, pattern: str, force: bool, dry_run: bool) -> int:
-    """Write the workflow NAME to .awf/workflows; a slash in NAME makes a folder.
-
-    \b
-    steps         commands one after the other, with retry and failure
-    agent         an agent that answers in a form, and a decision by its answer
-    parallel      several states at the same time
-    loop          once for every item, and as long as a condition holds
-    approval      a person is asked first
-    conversation  a talk with an agent
-    """
     from awf.application.authoring.scaffold import new_workflow
 
     files = wanted_files(os.getcwd(), new_workflow(name, pattern), force=force)

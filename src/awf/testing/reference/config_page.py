@@ -1,0 +1,77 @@
+"""docs/reference/config.md"""
+
+from __future__ import annotations
+
+from awf.application.authoring.file_format import keys_of
+from awf.domain.settings import ConfigFile
+from awf.testing.reference.markdown import GENERATED, key_table, record_section, records_in, table
+
+__all__ = ["VARIABLES", "config_page"]
+
+_INTRO = """\
+# Configuration
+
+Nothing has to be configured. What is set counts in this order: a flag, an environment variable, `.awf/config.yaml` of the
+project, `config.yaml` in your configuration directory, the default. `awf config show` prints every setting with its
+origin.
+
+## config.yaml
+
+```yaml
+inputs:
+  stage: test            # for every workflow that declares an input `stage`
+storage: .awf/runs
+log: {level: info, format: json, file: awf.log}
+telemetry: {endpoint: "http://localhost:4318"}
+```
+
+The file is checked as strictly as a workflow. `awf schema config` prints its JSON Schema.
+
+"""
+VARIABLES = {
+    "AWF_STORAGE": "The directory of the run store; `--storage`, `storage`.",
+    "AWF_LOG_LEVEL": "How much is logged of a run; `--log-level`, `log.level`.",
+    "AWF_LOG_FORMAT": "`console` or `json`; `--log-format`, `log.format`.",
+    "AWF_LOG_FILE": "A file to log to; `--log-file`, `log.file`.",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "Where traces go; `--otel-endpoint`, `telemetry.endpoint`.",
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "The same, when the one above is not set.",
+    "OTEL_SERVICE_NAME": "The name that traces carry; `telemetry.service_name`.",
+    "AWF_CONFIG_PATH": "A file to read instead of `.awf/config.yaml`.",
+    "AWF_CONFIG_HOME": "Your configuration directory, instead of `$XDG_CONFIG_HOME/awf` or `~/.config/awf`.",
+    "AWF_WORKFLOWS_PATH": "Directories to look for workflows in first, with `:` between them.",
+    "AWF_ROLES_PATH": "Directories to look for roles in, instead of the usual ones.",
+    "AWF_SKILLS_PATH": "Directories to look for skills in, instead of the usual ones.",
+    "AWF_PROMPTS_PATH": "Directories to look for prompts in, instead of the usual ones.",
+    "NO_COLOR": "Set to anything: no colours.",
+}
+_PROCESSES = {"AWF_RUN_ID": "The id of the run.", "AWF_STEP": "The path of the step."}
+_PLACES = [
+    [
+        "workflows",
+        "`$AWF_WORKFLOWS_PATH`, `.awf/workflows`, `configs/workflows`, `workflows` in your configuration directory",
+    ],
+    ["step templates", "`.awf/templates`, `templates` in your configuration directory"],
+    ["roles", "`.awf/roles`, `.agents/roles`, `roles` in your configuration directory, `~/.agents/roles`"],
+    [
+        "skills",
+        "`.awf/skills`, `.agents/skills`, `.claude/skills`, `skills` in your configuration directory, `~/.agents/skills`, `~/.claude/skills`",
+    ],
+    ["prompts for `--input name=@prompts/FILE`", "`.awf/prompts`, `prompts` in your configuration directory"],
+    ["runs", "`$AWF_STORAGE`, else `$XDG_DATA_HOME/awf`, else `~/.local/share/awf`"],
+]
+
+
+def config_page() -> str:
+    parts = [GENERATED, _INTRO, key_table(keys_of(ConfigFile)), "\n"]
+    parts += [record_section(cls) for cls in records_in(key.annotation for key in keys_of(ConfigFile))]
+    parts += ["## Environment variables\n\n", _variables(VARIABLES)]
+    parts += ["\nProcesses that a run starts get these:\n\n", _variables(_PROCESSES)]
+    parts += [
+        "\n## Where things are looked up\n\nThe first hit counts.\n\n",
+        table(["what", "where"], _PLACES),
+    ]
+    return "".join(parts)
+
+
+def _variables(described: dict[str, str]) -> str:
+    return table(["variable", "meaning"], [[f"`{name}`", text] for name, text in described.items()])
