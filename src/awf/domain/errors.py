@@ -40,6 +40,6 @@ class InvalidWorkflowError(AwfError):
     """A workflow that cannot run, with everything that is wrong with it."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        first = problems[0]
+        first = next((problem for problem in problems if problem.severity == "error"), problems[0])
         super().__init__(first.code, first.message, hint=first.hint)
         self.problems = tuple(problems)

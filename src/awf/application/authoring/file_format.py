@@ -72,4 +72,4 @@ def default_text(kind: Kind | None, value: Any) -> Any:
         return next((f"{value / unit:g}{name}" for unit, name in _DURATION_UNITS if value >= unit), "0s")
     if kind is Kind.SIZE:
         return next((f"{value // unit}{name}" for unit, name in _SIZE_UNITS if value % unit == 0), value)
-    return value
+    return int(value) if isinstance(value, float) and value.is_integer() else value

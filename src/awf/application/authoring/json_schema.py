@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from awf.application.authoring.file_format import keys_of
 from awf.application.authoring.schema_types import SchemaTypes, closed, described
 from awf.application.authoring.state_schema import state_schema, states_schema
-from awf.application.authoring.step_template import StepTemplate
 from awf.domain.settings import ConfigFile
+from awf.domain.step_template import StepTemplate
 from awf.domain.workflow import Workflow
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ def moment(at: float) -> str:
 
 def duration(seconds: float) -> str:
     seconds = max(0.0, seconds)
-    if seconds < 1:
+    if seconds < 0.9995:
         return f"{round(seconds * 1000)} ms"
-    if seconds < 59.95:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{round(seconds)} s"
+    if seconds < 59.5:
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{round(seconds)} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes} min {rest:02} s"

@@ -141,7 +141,9 @@ def _approval_row(approval: Approval, numbers: Mapping[str, int]) -> Markup:
         element("a", plain(approval.path), href=f"#{anchor(numbers[approval.path])}"),
         plain(approval.message),
         joined(
-            sign(given.get(approval.outcome, "waiting")), " ", ANSWERS.get(approval.outcome, approval.outcome)
+            sign(given.get(approval.outcome, "waiting"), spoken=False),
+            " ",
+            ANSWERS.get(approval.outcome, approval.outcome),
         ),
         plain(approval.by),
         when(asked),

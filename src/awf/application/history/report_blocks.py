@@ -35,11 +35,12 @@ class Command(NamedTuple):
     purpose: str
 
 
-def sign(status: str) -> Markup:
-    """A status as a sign to see and a word to hear."""
+def sign(status: str, *, spoken: bool = True) -> Markup:
+    """A status as a sign to see and, unless the words beside it say the same, a word to hear."""
     mark, word = _SIGNS.get(status, ("·", status))
     seen = element("span", mark, class_="sign", aria_hidden="true")
-    return element("span", seen, element("span", f" {word}", class_="sr"), class_=f"status {status}")
+    heard = element("span", f" {word}", class_="sr") if spoken else None
+    return element("span", seen, heard, class_=f"status {status}")
 
 
 def anchor(number: int) -> str:

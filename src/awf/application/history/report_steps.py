@@ -59,10 +59,11 @@ def _worth_showing(steps: Sequence[StepStory]) -> Sequence[StepStory]:
 
 def _step(step: StepStory, limit: int, opened: set[str]) -> Markup:
     status = "failed handled" if step.is_failed and step.is_handled else step.status
+    body = list(_body(step, limit))
     return element(
         "details",
         element("summary", *_summary(step)),
-        element("div", *_body(step, limit), class_="body"),
+        element("div", *body, class_="body") if body else None,
         step_list(step.children, limit, opened) if step.children else None,
         id=anchor(step.number),
         class_=f"step {status}",
@@ -100,7 +101,9 @@ def _body(step: StepStory, limit: int) -> Iterator[Markup]:
         yield from _error(step)
     for approval in step.approvals:
         yield element("p", *_approval(approval), class_="approval")
-    yield facts(_step_facts(step))
+    known = list(_step_facts(step))
+    if known:
+        yield facts(known)
     yield from _attempts(step, limit)
     yield from _transcript(step, limit)
     yield from _outputs(step, limit)
@@ -172,7 +175,7 @@ def _transcript(step: StepStory, limit: int) -> Iterator[Markup]:
 def _entry(entry: Said | ToolCall, limit: int) -> Markup:
     if isinstance(entry, ToolCall):
         return _tool(entry, limit)
-    text = "".join(entry.parts)
+    text = "".join(entry.parts).strip("\n")
     if entry.by == "thought":
         return element("details", element("summary", "Thought"), text_block(text, limit), class_="thought")
     speaker = element("span", _SPEAKERS.get(entry.by, entry.by), class_="speaker")
@@ -203,12 +206,14 @@ def _outputs(step: StepStory, limit: int) -> Iterator[Markup]:
         "".join(entry.parts) for entry in step.transcript if isinstance(entry, Said) and entry.by == "agent"
     )
     whole = f"all of it is in {step.result.output_file}" if step.result and step.result.output_file else ""
-    if output.strip() and output.strip() not in told:
-        yield element("p", "Output", class_="caption")
-        yield text_block(output, limit, whole=whole)
-    if step.stderr.strip():
-        yield element("p", "Error output", class_="caption")
-        yield text_block(step.stderr, limit)
+    texts = [
+        ("Output", output if output.strip() not in told else "", whole),
+        ("Error output", step.stderr, ""),
+    ]
+    for caption, text, where in reversed(texts) if step.is_failed else texts:
+        if text.strip():
+            yield element("p", caption, class_="caption")
+            yield text_block(text, limit, whole=where)
     if step.result and step.result.truncated:
         yield element("p", f"Only a part of the output was kept here{whole and f'; {whole}'}.", class_="cut")
     if step.result and step.result.outputs:

@@ -33,11 +33,10 @@ pre { padding: .6rem .75rem; max-height: 26rem; overflow: auto; background: var(
 .status { display: inline-block; flex: none; }
 .sign { display: inline-grid; place-items: center; width: 1.35em; height: 1.35em; border-radius: 50%; font-size: .8em;
   font-weight: 700; color: var(--ground); background: var(--idle); }
-.success .sign, .completed .sign { background: var(--good); }
-.failed .sign { background: var(--bad); }
-.cancelled .sign, .interrupted .sign, .unfinished .sign, .waiting .sign { background: var(--warn); }
-.running .sign { background: var(--busy); }
-.skipped .sign { background: var(--idle); }
+.status.success > .sign, .status.completed > .sign { background: var(--good); }
+.status.failed > .sign { background: var(--bad); }
+.status.cancelled > .sign, .status.interrupted > .sign, .status.unfinished > .sign, .status.waiting > .sign { background: var(--warn); }
+.status.running > .sign { background: var(--busy); }
 
 .verdict { padding: 1.1rem 1.25rem; border: 1px solid var(--rule); border-left: 6px solid var(--idle); border-radius: 8px;
   background: var(--panel); display: grid; gap: .65rem; }
@@ -82,15 +81,16 @@ section { padding-top: .9rem; margin-top: .6rem; border-top: 1px solid var(--rul
 .step { border: 1px solid var(--rule); border-radius: 7px; }
 .step.failed { border-color: var(--bad); } .step.failed.handled { border-color: var(--rule); border-left: 3px solid var(--bad); }
 summary { cursor: pointer; overflow-wrap: anywhere; }
-.step > summary, .tool > summary { display: flex; flex-wrap: wrap; gap: .2rem .6rem; align-items: center; padding: .4rem .7rem; }
-.step > summary::-webkit-details-marker { display: none; }
-.step > summary::after { content: "▸"; color: var(--soft); order: 9; } .step[open] > summary::after { content: "▾"; }
+.step > summary, .tool > summary { display: flex; flex-wrap: wrap; gap: .2rem .6rem; align-items: center;
+  position: relative; padding: .4rem 1.9rem .4rem .7rem; }
+.step > summary::-webkit-details-marker, .tool > summary::-webkit-details-marker { display: none; }
+.step > summary::after, .tool > summary::after { content: "▸"; position: absolute; right: .7rem; top: .4rem; color: var(--soft); }
+.step[open] > summary::after, .tool[open] > summary::after { content: "▾"; }
 .step > summary:hover { background: var(--panel); border-radius: 7px; }
 .kind { font-size: .78rem; color: var(--soft); }
 .detail { color: var(--soft); max-width: 100%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; flex: 0 1 auto; }
 summary .notes { margin-left: auto; font-size: .85rem; color: var(--soft); }
 .body { display: grid; gap: .6rem; padding: .3rem .8rem .8rem; }
-.body:empty { display: none; }
 .body > * { min-width: 0; }
 .caption { font-size: .8rem; color: var(--soft); margin-bottom: -.45rem; }
 .error { color: var(--bad); overflow-wrap: anywhere; } .error .hint { color: var(--ink); }

@@ -35,7 +35,12 @@ _LAST_WORDS = 1_800  # characters of a failed step's output
 def verdict(run: RunRecord, story: Story, questions: Sequence[OpenQuestion]) -> Markup:
     return element(
         "header",
-        element("p", sign(run.status), element("strong", _WORDS.get(run.status, run.status)), class_="badge"),
+        element(
+            "p",
+            sign(run.status, spoken=False),
+            element("strong", _WORDS.get(run.status, run.status)),
+            class_="badge",
+        ),
         element("h1", plain(run.workflow)),
         *_reason(run, story, questions),
         element("h2", "What to type next"),

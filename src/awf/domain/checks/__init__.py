@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from awf.domain.checks.graph import StateGraph, contained
+from awf.domain.checks.graph import StateGraph, contained, routes
 from awf.domain.checks.references import Finding, check_references
 from awf.domain.checks.rules import check_frame, check_state
 from awf.domain.problem import Problem
@@ -24,12 +24,13 @@ def check_draft(draft: Draft, expressions: Expressions) -> list[Finding]:
     findings = [Finding(problem) for problem in check_frame(draft)]
     for name, state in draft.states.items():
         findings += [Finding(problem) for problem in check_state(name, state, draft)]
-    findings += check_references(draft, expressions)
-    findings += [Finding(problem) for problem in _flow(draft)]
+    graph = StateGraph(draft.states, draft.workflow.initial if draft.workflow else "")
+    findings += check_references(draft, expressions, graph)
+    findings += [Finding(problem) for problem in _flow(draft, graph)]
     return findings
 
 
-def _flow(draft: Draft) -> Iterator[Problem]:
+def _flow(draft: Draft, graph: StateGraph) -> Iterator[Problem]:
     """Routes through the whole workflow; silent while the states themselves are broken."""
     workflow = draft.workflow
     if workflow is None or draft.broken_states:
@@ -44,7 +45,6 @@ def _flow(draft: Draft) -> Iterator[Problem]:
         )
     inner = {name for state in draft.states.values() for name in contained(state)}
     yield from _next_steps(draft, inner)
-    graph = StateGraph(draft.states)
     if workflow.initial in draft.states:
         for name in draft.states.keys() - graph.reachable(workflow.initial):
             yield Problem(
@@ -54,6 +54,24 @@ def _flow(draft: Draft) -> Iterator[Problem]:
                 at_key=True,
                 hint="Lead a transition to it, or remove it.",
             )
+    for name in sorted(graph.branches_only):
+        if name in draft.states and routes(draft.states[name]):
+            yield Problem(
+                code="WORKFLOW.VALIDATION.INVALID_TRANSITION",
+                message=f"'{name}' runs only as a parallel branch, so its ways on have no effect.",
+                path=("states", name),
+                at_key=True,
+                hint="Move them to the parallel state.",
+                severity="warning",
+            )
+    for name in graph.containing_themselves():
+        yield Problem(
+            code="WORKFLOW.VALIDATION.CYCLE_DETECTED",
+            message=f"'{name}' contains itself through its branches or body.",
+            path=("states", name),
+            at_key=True,
+            hint="A state may not run inside itself.",
+        )
     for group in graph.endless_groups():
         yield Problem(
             code="WORKFLOW.VALIDATION.CYCLE_DETECTED",

@@ -36,13 +36,14 @@ def contained(state: State) -> list[str]:
 class StateGraph:
     """Bit sets over the states: bit i of `after[n]` says that state i can run after state n has started."""
 
-    def __init__(self, states: Mapping[str, State]) -> None:
+    def __init__(self, states: Mapping[str, State], initial: str = "") -> None:
         self.names = list(states)
         self.index = {name: number for number, name in enumerate(self.names)}
         self.states = states
+        self.branches_only = _branches_only(states, initial)
         self.edges: list[list[int]] = [
-            [self.index[target] for target in (*routes(state), *contained(state)) if target in self.index]
-            for state in states.values()
+            [self.index[target] for target in self._leads_to(name, state) if target in self.index]
+            for name, state in states.items()
         ]
         # A branch or body state is followed by whatever follows the state that contains it, and by its siblings.
         self.order_edges = [list(targets) for targets in self.edges]
@@ -52,6 +53,22 @@ class StateGraph:
             siblings = inner if isinstance(state, ForEachState | WhileState) else self._dependants(inner)
             for member in inner:
                 self.order_edges[member] += [number, *outer, *siblings]
+
+    def _leads_to(self, name: str, state: State) -> list[str]:
+        """A branch joins the state that started it: ways on of its own are not taken."""
+        return contained(state) if name in self.branches_only else [*routes(state), *contained(state)]
+
+    def containing_themselves(self) -> list[str]:
+        """States that are, through branches and bodies, part of themselves."""
+        inner = [
+            [self.index[name] for name in contained(state) if name in self.index]
+            for state in self.states.values()
+        ]
+        return [
+            self.names[group[0]]
+            for group in strong_components(inner)
+            if len(group) > 1 or group[0] in inner[group[0]]
+        ]
 
     def _dependants(self, branches: list[int]) -> list[int]:
         """Branches run side by side; only `depends_on` puts one before another."""
@@ -105,6 +122,19 @@ class StateGraph:
                         own |= reach[component[target]] | (1 << target)
             reach.append(own)
         return [reach[component[number]] for number in range(len(self.names))]
+
+
+def _branches_only(states: Mapping[str, State], initial: str) -> set[str]:
+    branches = {
+        name for state in states.values() if isinstance(state, ParallelState) for name in state.parallel
+    }
+    reached = {initial}
+    for name, state in states.items():
+        if name not in branches:
+            reached.update(routes(state))
+        if not isinstance(state, ParallelState):
+            reached.update(contained(state))
+    return branches - reached
 
 
 def strong_components(edges: list[list[int]]) -> list[list[int]]:

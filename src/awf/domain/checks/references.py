@@ -63,19 +63,19 @@ class Finding(NamedTuple):
     offset: int = 0
 
 
-def check_references(draft: Draft, expressions: Expressions) -> Iterator[Finding]:
-    return _References(draft, expressions).run()
+def check_references(draft: Draft, expressions: Expressions, graph: StateGraph) -> Iterator[Finding]:
+    return _References(draft, expressions, graph).run()
 
 
 class _References:
-    def __init__(self, draft: Draft, expressions: Expressions) -> None:
+    def __init__(self, draft: Draft, expressions: Expressions, graph: StateGraph) -> None:
         self.draft = draft
         self.expressions = expressions
         self.states = set(draft.states) | draft.broken_states
         workflow = draft.workflow
         self.inputs = {item.name for item in workflow.inputs} if workflow else None
         self.variables = set(_captured(draft))
-        self.graph = StateGraph(draft.states)
+        self.graph = graph
         self.after: list[int] | None = None
         self.looping = _looping_states(draft)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-__all__ = ["MISSING", "Part", "child", "dotted", "follow", "json_text", "shown"]
+__all__ = ["MISSING", "Part", "child", "dotted", "follow", "json_text", "shown", "steps"]
 
 Part = str | int
 MISSING: Final = object()
@@ -38,6 +38,11 @@ def follow(value: Any, parts: Iterable[Part]) -> Any:
         if value is MISSING:
             return MISSING
     return value
+
+
+def steps(names: Iterable[str]) -> list[Part]:
+    """The way along a reference, whose parts are all text: digits are indexes."""
+    return [int(name) if name.isascii() and name.isdigit() and len(name) < 19 else name for name in names]
 
 
 def shown(value: Any) -> str:

@@ -6,10 +6,10 @@ import os
 
 import msgspec
 
-from awf.domain.errors import InvalidWorkflowError
+from awf.domain.errors import AwfError, InvalidWorkflowError
 from awf.domain.settings import ConfigFile
-from awf.infrastructure.yaml_files.nodes import parse_yaml
-from awf.infrastructure.yaml_files.reader import BAD, Reader, TooLargeError
+from awf.infrastructure.yaml_files.nodes import TooLargeError, parse_yaml, too_large
+from awf.infrastructure.yaml_files.reader import BAD, Reader
 
 __all__ = ["read_config"]
 
@@ -19,8 +19,12 @@ def read_config(path: str) -> ConfigFile | None:
     try:
         with open(path, "rb") as stream:
             data = stream.read()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise AwfError(
+            "SYSTEM.IO.READ_FAILED", f"{path} cannot be read: {error.strerror}.", hint="Check its permissions."
+        ) from error
     shown = os.path.relpath(path) if not os.path.relpath(path).startswith("..") else path
     if not data.strip():
         return ConfigFile()
@@ -30,8 +34,8 @@ def read_config(path: str) -> ConfigFile | None:
         try:
             config = reader.record(ConfigFile, document.root, ())
         except TooLargeError:
-            config = BAD
-        problems = [document.locate(problem) for problem in reader.problems]
+            config, problems = BAD, [too_large(shown)]
+        problems += [document.locate(problem) for problem in reader.problems]
         if config is not BAD and not problems:
             assert isinstance(config, ConfigFile)
             return config

@@ -10,19 +10,28 @@ import yaml
 from awf.domain.problem import NodePath, Place, Problem
 
 try:
-    from yaml import CSafeLoader as _Loader
+    from yaml import CSafeLoader as _Base
 except ImportError:  # a build of PyYAML without libyaml
-    from yaml import SafeLoader as _Loader  # type: ignore[assignment]
+    from yaml import SafeLoader as _Base  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "YamlText", "entries", "key_text", "parse_yaml", "plain_value"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_DEPTH",
+    "TooLargeError",
+    "YamlText",
+    "entries",
+    "key_text",
+    "parse_yaml",
+    "plain_value",
+    "too_large",
+]
 
 MAX_BYTES = 5 * 1024 * 1024
 MAX_DEPTH = 100
-_SUSPICIOUS_DEPTH = 400  # the C composer recurses and cannot be trusted with tens of thousands of levels
-_LEADING = re.compile(r"^[ ?\-\t]*", re.MULTILINE)
+_MOST_MERGED = 100  # mappings merged into one with `<<`
 _INT = re.compile(r"[-+]?(0|[1-9][0-9_]*)$|0o[0-7_]+$|0x[0-9a-fA-F_]+$")
 _FLOAT = re.compile(
     r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$"
@@ -42,6 +51,30 @@ _WORDS: dict[str, Any] = {
 }
 
 
+class TooLargeError(Exception):
+    """The file unfolds into too many values: anchors multiply what a small file says."""
+
+
+class _Loader(_Base):
+    """Tags are not worked out: `_scalar` reads values by its own, stricter rules."""
+
+    _level = 0
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:  # type: ignore[override]
+        del kind, value, implicit
+        return ""
+
+    def descend_resolver(self, current_node: Any, current_index: Any) -> None:
+        """Called on the way into each node. The C composer recurses without a limit of its own, and crashes."""
+        del current_node, current_index
+        self._level += 1
+        if self._level > MAX_DEPTH + 1:
+            raise TooLargeError
+
+    def ascend_resolver(self) -> None:
+        self._level -= 1
+
+
 class YamlText:
     """One file: its text, its root node, and how a path in it becomes a place."""
 
@@ -49,6 +82,7 @@ class YamlText:
         self.file = file
         self.root = root
         self.text = text
+        self.problems: list[Problem] = []  # that kept it from being parsed
         self._lines: list[str] | None = None
 
     def node_at(self, path: NodePath, *, key: bool = False) -> yaml.Node | None:
@@ -118,18 +152,16 @@ def _foreign_file(node: yaml.Node) -> str:
 def parse_yaml(file: str, data: bytes) -> tuple[YamlText, list[Problem]]:
     """Parse one document. The text is returned also when it is broken, so that problems can show their line."""
     if len(data) > MAX_BYTES:
-        return YamlText(file, "", None), [
-            _too_large(file, f"The file has {len(data):,} bytes; {MAX_BYTES:,} are allowed.")
-        ]
+        return YamlText(file, "", None), [too_large(file, f"The file has more than {MAX_BYTES:,} bytes.")]
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return YamlText(file, "", None), [_not_utf8(file, data, error)]
     document = YamlText(file, text, None)
     try:
-        if _may_be_deep(text) and _depth(text) > MAX_DEPTH:
-            return document, [_too_large(file, f"The file nests more than {MAX_DEPTH} levels deep.")]
         document.root = _Loader(text).get_single_node()
+    except TooLargeError:
+        return document, [too_large(file, f"The file nests more than {MAX_DEPTH} levels deep.")]
     except yaml.YAMLError as error:
         return document, [_syntax_problem(document, error)]
     if document.root is None:
@@ -137,29 +169,11 @@ def parse_yaml(file: str, data: bytes) -> tuple[YamlText, list[Problem]]:
     return document, []
 
 
-def _may_be_deep(text: str) -> bool:
-    brackets = text.count("[") + text.count("{")
-    indent = max((len(found) for found in _LEADING.findall(text)), default=0)
-    return brackets > _SUSPICIOUS_DEPTH or indent * 2 > _SUSPICIOUS_DEPTH
-
-
-def _depth(text: str) -> int:
-    deepest = depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            deepest = max(deepest, depth)
-            if deepest > MAX_DEPTH:
-                break
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-    return deepest
-
-
-def _too_large(file: str, message: str) -> Problem:
+def too_large(file: str, message: str = "") -> Problem:
     return Problem(
         code="WORKFLOW.PARSE.TOO_LARGE",
-        message=message,
+        message=message
+        or f"The file unfolds into too many values, or nests more than {MAX_DEPTH} levels deep.",
         place=Place(file),
         hint="Move bulk text to prompt_file or script_file, and split the workflow with call_workflow.",
     )
@@ -214,18 +228,39 @@ def key_text(node: yaml.Node) -> str | None:
 
 
 def entries(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, yaml.Node]]:
-    """The entries of a mapping with `<<` merged in; own keys win."""
-    own = {key_text(key) for key, _ in node.value}
-    for key, value in node.value:
-        if key_text(key) != "<<" or getattr(key, "style", None):
-            yield key, value
+    """The entries of a mapping, then what `<<` merges in; own keys win, then those of the nearer mapping.
+
+    Each mapping is merged once, for it has nothing new to say the second time: merges may lead in a circle, and
+    aliases of aliases would otherwise be followed along every path.
+    """
+    known = {key_text(key) for key, _ in node.value}
+    yield from ((key, value) for key, value in node.value if not _is_merge(key))
+    seen, todo = {id(node)}, _merged(node)
+    while todo:
+        merged = todo.pop()
+        if id(merged) in seen:
             continue
-        for merged in value.value if isinstance(value, yaml.SequenceNode) else [value]:
-            if isinstance(merged, yaml.MappingNode):
-                for inner_key, inner_value in entries(merged):
-                    if key_text(inner_key) not in own:
-                        own.add(key_text(inner_key))
-                        yield inner_key, inner_value
+        seen.add(id(merged))
+        if len(seen) > _MOST_MERGED:
+            raise TooLargeError
+        for key, value in merged.value:
+            if key_text(key) not in known and not _is_merge(key):
+                known.add(key_text(key))
+                yield key, value
+        todo += _merged(merged)
+
+
+def _is_merge(key: yaml.Node) -> bool:
+    return key_text(key) == "<<" and not getattr(key, "style", None)
+
+
+def _merged(node: yaml.MappingNode) -> list[yaml.MappingNode]:
+    """The mappings that are merged into one, the first to be looked at last."""
+    values = [value for key, value in node.value if _is_merge(key)]
+    listed = [
+        one for value in values for one in (value.value if isinstance(value, yaml.SequenceNode) else [value])
+    ]
+    return [one for one in reversed(listed) if isinstance(one, yaml.MappingNode)]
 
 
 def plain_value(node: yaml.Node) -> Any:
@@ -240,7 +275,7 @@ def plain_value(node: yaml.Node) -> Any:
 
 def _scalar(node: yaml.ScalarNode) -> Any:
     text: str = node.value
-    if node.style or (node.tag == "tag:yaml.org,2002:str" and text in _WORDS and text):
+    if node.style or node.tag == "tag:yaml.org,2002:str":
         return text
     if text in _WORDS:
         return _WORDS[text]

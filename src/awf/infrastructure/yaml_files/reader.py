@@ -19,7 +19,7 @@ from awf.domain.draft import Use
 from awf.domain.notation import parse_duration, parse_size
 from awf.domain.problem import NodePath, Problem, suggest
 from awf.domain.shape import Kind, Record
-from awf.infrastructure.yaml_files.nodes import MAX_DEPTH, entries, key_text, plain_value
+from awf.infrastructure.yaml_files.nodes import MAX_DEPTH, TooLargeError, entries, key_text, plain_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -65,7 +65,7 @@ class Reader:
         if not isinstance(node, yaml.MappingNode):
             self.wrong_type(node, path, wanted)
             return None
-        self.count(len(node.value), path)
+        self.count(len(node.value), len(path))
         found: dict[str, yaml.Node] = {}
         for key_node, value_node in entries(node):
             key = key_text(key_node)
@@ -92,9 +92,9 @@ class Reader:
             )
         )
 
-    def count(self, more: int, path: NodePath) -> None:
+    def count(self, more: int, depth: int) -> None:
         self._values += more
-        if self._values > _MAX_VALUES or len(path) > MAX_DEPTH:
+        if self._values > _MAX_VALUES or depth > MAX_DEPTH:
             raise TooLargeError
 
     def record(
@@ -108,7 +108,7 @@ class Reader:
         self, cls: type[Record], found: dict[str, yaml.Node], path: NodePath, extra: Mapping[str, str]
     ) -> Any:
         fields = fields_of(cls)
-        known = {field.key for field in fields} | set(extra)
+        known = _KEYS[cls] | extra.keys()
         for key in found.keys() - known:
             close = suggest(key, known)
             self.note(
@@ -145,14 +145,10 @@ class Reader:
         if isinstance(node, yaml.ScalarNode):
             return plain_value(node)
         if isinstance(node, yaml.SequenceNode):
-            self.count(len(node.value), path)
+            self.count(len(node.value), len(path))
             return [self.plain(item, (*path, index)) for index, item in enumerate(node.value)]
         found = self.mapping(node, path, "a mapping") or {}
         return {key: self.plain(value, (*path, key)) for key, value in found.items()}
-
-
-class TooLargeError(Exception):
-    """The file unfolds into too many values."""
 
 
 def describe(node: yaml.Node) -> str:
@@ -178,6 +174,7 @@ def _place_name(cls: type[Record]) -> str:
 # -- annotations → readers -----------------------------------------------------------------------------------------
 
 _FIELDS: dict[type[Record], list[Field]] = {}
+_KEYS: dict[type[Record], frozenset[str]] = {}
 
 
 def fields_of(cls: type[Record]) -> list[Field]:
@@ -193,6 +190,7 @@ def fields_of(cls: type[Record]) -> list[Field]:
             for f in msgspec.structs.fields(cls)
         ]
         _FIELDS[cls] = cached
+        _KEYS[cls] = frozenset(field.key for field in cached)
     return cached
 
 
@@ -259,7 +257,7 @@ def _list(item: Callable[[Reader, yaml.Node, NodePath], Any]) -> Callable[[Reade
     def read(reader: Reader, node: yaml.Node, path: NodePath) -> Any:
         if not isinstance(node, yaml.SequenceNode):
             return reader.wrong_type(node, path, "a list")
-        reader.count(len(node.value), path)
+        reader.count(len(node.value), len(path))
         values = [item(reader, child, (*path, index)) for index, child in enumerate(node.value)]
         return BAD if any(value is BAD for value in values) else values
 

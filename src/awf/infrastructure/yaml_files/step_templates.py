@@ -8,11 +8,11 @@ file is read, in every text of the template; alone in a value it keeps the param
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
 import yaml
 
-from awf.domain.shape import Name, Record
+from awf.domain.step_template import Parameter
 from awf.infrastructure.yaml_files.nodes import YamlText, entries, key_text
 from awf.infrastructure.yaml_files.reader import BAD, Reader
 
@@ -21,21 +21,10 @@ if TYPE_CHECKING:
 
     from awf.domain.problem import NodePath
 
-__all__ = ["Parameter", "TemplateSource", "apply_template"]
-
-TemplateSource = "Callable[[str], tuple[YamlText | None, list[str]]]"
+__all__ = ["apply_template"]
 
 _PLACEHOLDER = re.compile(r"\{\{-?\s*\.?parameters\.([A-Za-z_][\w-]*)\s*-?\}\}")
 _MAX_CHAIN = 10
-
-
-class Parameter(Record, frozen=True, kw_only=True):
-    """One parameter of a step template."""
-
-    name: Annotated[Name, "How the template refers to it: {{ parameters.NAME }}."]
-    description: Annotated[str, "What to give."] = ""
-    required: Annotated[bool, "Whether it must be given."] = False
-    default: Annotated[Any, "The value when none is given."] = None
 
 
 def apply_template(
@@ -56,7 +45,10 @@ def apply_template(
         )
         return found
     document, names = load(name)
-    if document is None or document.root is None:
+    if document is not None and document.root is None:
+        reader.problems += document.problems
+        return found
+    if document is None:
         from awf.domain.problem import suggest
 
         close = suggest(name, names)
@@ -72,7 +64,7 @@ def apply_template(
         return found
     declared, state = inner
     values = _parameter_nodes(reader, declared, found.get("parameters"), path, name)
-    merged = {key: _fill(reader, node, values, where, document.file) for key, node in state.items()}
+    merged = {key: _fill(reader, node, values, where, document.file, 0) for key, node in state.items()}
     if "use_template" in merged:
         merged = apply_template(reader, merged, path, load, (*chain, name))
     own = {key: node for key, node in found.items() if key not in {"use_template", "parameters"}}
@@ -157,16 +149,17 @@ def _parameter_nodes(
 
 
 def _fill(
-    reader: Reader, node: yaml.Node, values: dict[str, yaml.Node], where: NodePath, file: str
+    reader: Reader, node: yaml.Node, values: dict[str, yaml.Node], where: NodePath, file: str, depth: int
 ) -> yaml.Node:
     """The node with parameters filled in; it remembers the template file as its place."""
+    reader.count(1, depth)
     mark = node.start_mark
     own_mark = yaml.Mark(file, 0, mark.line, mark.column, None, 0)
     if isinstance(node, yaml.SequenceNode):
-        items = [_fill(reader, item, values, where, file) for item in node.value]
+        items = [_fill(reader, item, values, where, file, depth + 1) for item in node.value]
         return yaml.SequenceNode(node.tag, items, own_mark, node.end_mark)
     if isinstance(node, yaml.MappingNode):
-        pairs = [(key, _fill(reader, value, values, where, file)) for key, value in entries(node)]
+        pairs = [(key, _fill(reader, value, values, where, file, depth + 1)) for key, value in entries(node)]
         return yaml.MappingNode(node.tag, pairs, own_mark, node.end_mark)
     assert isinstance(node, yaml.ScalarNode)
     whole = _PLACEHOLDER.fullmatch(node.value.strip())

@@ -8,11 +8,11 @@ import msgspec
 import yaml
 
 from awf.domain.draft import Draft, Use
-from awf.domain.problem import NodePath, Place, Problem, suggest
+from awf.domain.problem import NodePath, Problem, suggest
 from awf.domain.shape import Kind
 from awf.domain.workflow import STATE_TYPES, AgentState, Workflow
-from awf.infrastructure.yaml_files.nodes import MAX_DEPTH, YamlText, key_text, parse_yaml
-from awf.infrastructure.yaml_files.reader import BAD, Reader, TooLargeError, fields_of
+from awf.infrastructure.yaml_files.nodes import TooLargeError, YamlText, key_text, parse_yaml, too_large
+from awf.infrastructure.yaml_files.reader import BAD, Reader, fields_of
 from awf.infrastructure.yaml_files.step_templates import apply_template
 
 if TYPE_CHECKING:
@@ -46,10 +46,7 @@ def read_workflow(
     try:
         draft = _Workflow(reader, file, load_template).read(document.root)
     except TooLargeError:
-        message = f"The file unfolds into too many values or nests more than {MAX_DEPTH} levels deep."
-        return WorkflowFile(
-            document, empty, [Problem(code="WORKFLOW.PARSE.TOO_LARGE", message=message, place=Place(file))]
-        )
+        return WorkflowFile(document, empty, [too_large(file)])
     found = [_placed(document, problem) for problem in reader.problems]
     return WorkflowFile(document, draft, found)
 
@@ -141,7 +138,7 @@ class _Workflow:
         initial: str | None = None
         for name, node in found.items():
             path: NodePath = ("states", name)
-            if name == "initial" and not isinstance(node, yaml.MappingNode):
+            if name == "initial":
                 initial = key_text(node) or None
                 if initial is None:
                     self.reader.wrong_type(node, path, "the name of a state")

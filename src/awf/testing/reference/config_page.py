@@ -43,8 +43,14 @@ VARIABLES = {
     "AWF_SKILLS_PATH": "Directories to look for skills in, instead of the usual ones.",
     "AWF_PROMPTS_PATH": "Directories to look for prompts in, instead of the usual ones.",
     "NO_COLOR": "Set to anything: no colours.",
+    "TRACEPARENT": "The trace that the run's trace belongs to.",
 }
-_PROCESSES = {"AWF_RUN_ID": "The id of the run.", "AWF_STEP": "The path of the step."}
+_PROCESSES = {
+    "AWF_RUN_ID": "The id of the run.",
+    "AWF_STEP": "The path of the step.",
+    "AWF_ATTEMPT": "Which attempt it is, from 1.",
+    "AWF_PROCESS_TOKEN": "By this the processes that a step leaves behind are found and ended.",
+}
 _PLACES = [
     [
         "workflows",

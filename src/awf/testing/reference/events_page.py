@@ -30,7 +30,7 @@ is {EVENT_FORMAT}. Fields may be added in later versions; those that are here st
 _HEAD = [
     ["`type`", "text", "What happened."],
     ["`run_id`", "text", "The run."],
-    ["`seq`", "whole number", "The place in the stream of the run, without gaps."],
+    ["`seq`", "whole number", "The place in the stream of the run, from 1."],
     ["`time`", "number", "Seconds since 1970."],
     ["`path`", "text", "The step: `build`, `build#2` (second visit), `loop[3]/test` (iteration), `fan/lint` (branch), `call/check` (called workflow); empty for the run itself."],
 ]  # fmt: skip

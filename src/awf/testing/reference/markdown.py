@@ -47,7 +47,8 @@ def type_words(annotation: Any) -> str:
         return _KINDS[kind]
     origin, arguments = typing.get_origin(bare), typing.get_args(bare)
     if origin in {typing.Union, types.UnionType}:
-        return " or ".join(type_words(member) for member in arguments if member is not type(None))
+        words = [type_words(member) for member in arguments if member is not type(None)]
+        return (", or " if any(":" in word for word in words) else " or ").join(words)
     if origin is Literal:
         return ", ".join(f"`{choice}`" for choice in arguments)
     if origin is list:

@@ -34,25 +34,29 @@ release:
   on_success: done
 """,
     "agent": """\
+diff:
+  type: step
+  command: git diff
+  on_success: review
 review:
   type: agent
   provider: scripted
   system_prompt: You are a careful reviewer.
   prompt: |
     Review this change to {{ inputs.target }} and answer with JSON:
-    {{ states.diff.output | default('nothing') }}
+    {{ states.diff.output }}
   options:
     turns: ['{"good": true}']
   output_schema:
     type: object
     required: [good]
-  on_success: diff
-diff:
-  type: step
-  command: git diff
   transitions:
     - {when: states.review.json.good, goto: done}
-  on_success: review
+  on_success: refused
+refused:
+  type: terminal
+  status: failure
+  message: The reviewer is not content.
 """,
     "parallel": """\
 checks:

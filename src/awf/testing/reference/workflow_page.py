@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from awf.application.authoring.file_format import keys_of
-from awf.application.authoring.step_template import StepTemplate
+from awf.domain.step_template import StepTemplate
 from awf.domain.workflow import STATE_TYPES, Runnable, State, StateCommon, Workflow
 from awf.testing.reference.markdown import GENERATED, key_table, record_section, records_in, table
 from awf.testing.reference.names import names_section
@@ -153,10 +153,7 @@ def _frame_table() -> str:
 
 
 def _types_table() -> str:
-    rows = [
-        [f"[`{name}`](#{cls.kind.replace('_', '_')})", (cls.__doc__ or "").strip()]
-        for name, cls in STATE_TYPES.items()
-    ]
+    rows = [[f"[`{name}`](#{cls.kind})", (cls.__doc__ or "").strip()] for name, cls in STATE_TYPES.items()]
     return table(["type", "what it does"], rows)
 
 

@@ -124,7 +124,7 @@ class Flow:
 
     def _length(self, item: int) -> float:
         """An item's size along the flow, with the labels beside it."""
-        return max([self.items[item].size.along, *self._loop_labels.get(item, ())])
+        return max(self.items[item].size.along, *self._loop_labels.get(item, [0.0]))
 
     def _loops(self) -> dict[int, float]:
         """Room beside items that arrows lead to from themselves: for the arrow, then for the labels."""

@@ -31,6 +31,14 @@ async def run_subworkflow(step: StepContext, state: CallState) -> StepResult:
     )
     if wrong:
         raise AwfError("USER.INPUT.VALIDATION_FAILED", f"Inputs of '{state.workflow}': {' '.join(wrong)}")
+    required = called.env if isinstance(called.env, list) else []
+    missing = [name for name in required if name not in step.services.environment]
+    if missing:
+        raise AwfError(
+            "USER.INPUT.MISSING_ENV",
+            f"'{state.workflow}' needs these environment variables: {', '.join(missing)}.",
+            hint=f"export {missing[0]}=…",
+        )
     scope = Scope(called, file, inputs, f"{step.key}/", step.scope.now, step.scope.fixed)
     inside = Inside(run, scope)
     inside.replay_only = step.frame.replay_only

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from awf.infrastructure.expressions.conditions.errors import explain, not_boolean
@@ -12,7 +13,7 @@ from awf.infrastructure.expressions.conditions.references import findings_in
 from awf.infrastructure.expressions.conditions.values import need_for, taken
 from awf.infrastructure.expressions.conditions.writer import executable, variable
 from awf.infrastructure.expressions.failures import explained
-from awf.infrastructure.expressions.values import MISSING, child, follow
+from awf.infrastructure.expressions.values import MISSING, child, follow, steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +38,7 @@ class CelCondition:
         self._questions = {f"has_{at}_": path for at, path in found.questions.items()}
         self._text = executable(node, {at: f"has_{at}_" for at in found.questions})
         self._program: Any = None
+        self._functions: dict[str, Any] = {}
 
     def holds(self, context: Mapping[str, Any]) -> bool:
         try:
@@ -44,7 +46,7 @@ class CelCondition:
         except BaseException as error:
             # The library's panics are no ordinary exceptions.
             if isinstance(error, Exception) or type(error).__name__ == "PanicException":
-                raise explained(error, lambda: explain(error, self.references, context)) from None
+                raise explained(error, partial(explain, error, self.references, context)) from None
             raise
         if isinstance(result, bool):
             return result
@@ -53,7 +55,9 @@ class CelCondition:
     def _result(self, context: Mapping[str, Any]) -> Any:
         if self._program is None:
             self._program = cel().compile(self._text)
-        return self._program.execute(cel().Context(self._variables(context), FUNCTIONS))
+            used = self._program.functions()
+            self._functions = {name: FUNCTIONS[name] for name in FUNCTIONS if name in used}
+        return self._program.execute(cel().Context(self._variables(context), self._functions))
 
     def _variables(self, context: Mapping[str, Any]) -> dict[str, Any]:
         values = {root: (child(context, root), need) for root, need in self._need.items()}
@@ -63,10 +67,6 @@ class CelCondition:
             if value is not MISSING
         }
         answers = {
-            name: follow(context, _steps(path)) is not MISSING for name, path in self._questions.items()
+            name: follow(context, steps(path)) is not MISSING for name, path in self._questions.items()
         }
         return known | answers
-
-
-def _steps(path: tuple[str, ...]) -> list[str | int]:
-    return [int(part) if part.isdigit() else part for part in path]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from awf.domain.ports.expressions import ExpressionError, Reference
 from awf.infrastructure.expressions.conditions.functions import ARITIES
 from awf.infrastructure.expressions.failures import not_defined
-from awf.infrastructure.expressions.values import MISSING, dotted, follow
+from awf.infrastructure.expressions.values import MISSING, dotted, follow, steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ def explain(
     message = str(error)
     undefined = _UNDEFINED.match(message)
     if isinstance(error, KeyError | IndexError | TypeError) or undefined:
-        absent = [r for r in references if follow(context, _steps(r.parts)) is MISSING]
+        absent = [r for r in references if follow(context, steps(r.parts)) is MISSING]
         if absent:
             return _missing(absent, str(error.args[0] if error.args else ""), context)
     if isinstance(error, TypeError) or (undefined and undefined["name"] in ARITIES):
@@ -53,12 +53,8 @@ def _missing(absent: Sequence[Reference], key: str, context: Mapping[str, Any]) 
     )
 
 
-def _steps(parts: Sequence[str]) -> list[str | int]:
-    return [int(part) if part.isdigit() else part for part in parts]
-
-
 def _mismatch(references: Sequence[Reference], context: Mapping[str, Any]) -> ExpressionError:
-    kinds = {dotted(r.parts): _kind(follow(context, _steps(r.parts))) for r in references}
+    kinds = {dotted(r.parts): _kind(follow(context, steps(r.parts))) for r in references}
     listed = ", ".join(f"{path} is {kind}" for path, kind in kinds.items())
     text = next((path for path, kind in kinds.items() if kind == "text"), "")
     null = next((path for path, kind in kinds.items() if kind == "null"), "")

@@ -91,7 +91,12 @@ def _numbered(source: str, tokens: Iterator[tuple[int, str, str]]) -> Iterator[t
 @lru_cache(maxsize=1)
 def environment() -> WorkflowEnvironment:
     made = WorkflowEnvironment(
-        undefined=Absent, autoescape=False, keep_trailing_newline=True, finalize=final_text, cache_size=0
+        undefined=Absent,
+        autoescape=False,
+        keep_trailing_newline=True,
+        finalize=final_text,
+        cache_size=0,
+        optimized=False,  # folding constants takes cubic time on long chains, and saves nothing here
     )
     made.filters.update(FILTERS)
     del made.globals["lipsum"]

@@ -12,7 +12,7 @@ from awf.infrastructure.expressions.failures import not_defined
 from awf.infrastructure.expressions.templates.absent import MissingValueError
 from awf.infrastructure.expressions.templates.plain import template_remedy
 from awf.infrastructure.expressions.templates.tree import RefusedError
-from awf.infrastructure.expressions.values import MISSING, Part, follow
+from awf.infrastructure.expressions.values import MISSING, Part, follow, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,10 +38,21 @@ def syntax_error(error: TemplateSyntaxError, rewritten: Rewritten) -> Expression
         return ExpressionError(error.message or "", offset=offset, hint=error.hint)
     if unclosed := _UNCLOSED.search(error.message or ""):
         tag = unclosed["tag"]
+        opened = rewritten.origin(_last_open(rewritten.text, tag))
         return ExpressionError(
-            f"{{% {tag} %}} is not closed", offset=offset, hint=f"End it with {{% end{tag} %}}."
+            f"{{% {tag} %}} is not closed", offset=opened, hint=f"End it with {{% end{tag} %}}."
         )
     return ExpressionError(_readable(error.message or ""), offset=offset, hint=_SYNTAX_HINT)
+
+
+def _last_open(text: str, tag: str) -> int:
+    opened = [0]
+    for found in re.finditer(rf"\{{%[-+]?\s*(end)?{tag}\b", text):
+        if found[1] is None:
+            opened.append(found.start())
+        elif len(opened) > 1:
+            opened.pop()
+    return opened[-1]
 
 
 def _readable(message: str) -> str:
@@ -108,8 +119,7 @@ class Diagnosis(NamedTuple):
 
 
 def _leads_nowhere(use: Use, context: Mapping[str, Any]) -> bool:
-    parts = [int(name) if name.isdigit() else name for name in use.reached]
-    return not use.free or follow(context, parts) is MISSING
+    return not use.free or follow(context, steps(use.reached)) is MISSING
 
 
 def _remedy(path: tuple[Part, ...]) -> str:
