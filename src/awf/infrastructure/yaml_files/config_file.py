@@ -23,7 +23,9 @@ def read_config(path: str) -> ConfigFile | None:
         return None
     except OSError as error:
         raise AwfError(
-            "SYSTEM.IO.READ_FAILED", f"{path} cannot be read: {error.strerror}.", hint="Check its permissions."
+            "SYSTEM.IO.READ_FAILED",
+            f"{path} cannot be read: {error.strerror}.",
+            hint="Check its permissions.",
         ) from error
     shown = os.path.relpath(path) if not os.path.relpath(path).startswith("..") else path
     if not data.strip():

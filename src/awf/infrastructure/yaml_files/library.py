@@ -89,6 +89,12 @@ class WorkflowLibrary:
         ]
 
     def _missing(self, reference: str) -> AwfError:
+        if os.path.isdir(reference):
+            return AwfError(
+                "USER.INPUT.MISSING_FILE",
+                f"'{reference}' is a directory, not a workflow file.",
+                hint="Name a file in it; `awf list` shows the workflows that have a name.",
+            )
         close = suggest(reference, [name for name, _, _ in self.names()])
         looked = ", ".join(_short(root) for root, _ in self._roots) or "no directory"
         return AwfError(
@@ -166,7 +172,7 @@ def _read_program(root: str, source: _Texts) -> LoadedProgram:
         data = source.read(file)
         texts[file] = data.decode("utf-8", "replace")
         templates[name] = file
-        document, _ = parse_yaml(_short(file), data)
+        document, document.problems = parse_yaml(_short(file), data)
         return document, []
 
     todo = [root]

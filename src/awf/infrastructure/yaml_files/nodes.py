@@ -199,20 +199,35 @@ def _not_utf8(file: str, data: bytes, error: UnicodeDecodeError) -> Problem:
 
 
 def _syntax_problem(document: YamlText, error: yaml.YAMLError) -> Problem:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     what = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
     context = getattr(error, "context", None)
+    marks = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
+    # What never ends is best mended where it begins.
+    mark = marks[1] if marks[1] and "end of stream" in what else marks[0] or marks[1]
     place = Place(document.file, mark.line + 1, mark.column + 1) if mark else _reader_place(document, error)
     tab = place.line and "\t" in document.line(place.line - 1)[: place.column]
     return Problem(
         code="WORKFLOW.PARSE.YAML_SYNTAX",
-        message=f"Not valid YAML: {what}{f' {context}' if context else ''}.",
+        message=f"Not valid YAML: {_joined(what, context)}.",
         place=place,
         source_line=document.line(place.line - 1) if place.line else "",
-        hint="Indent with spaces, not tabs."
-        if tab
-        else "Look at indentation, quotes and brackets just before this place.",
+        hint=_syntax_hint(what, tab=bool(tab)),
     )
+
+
+def _syntax_hint(what: str, *, tab: bool) -> str:
+    if tab:
+        return "Indent with spaces, not tabs."
+    if "another document" in what:
+        return "Put each workflow into a file of its own."
+    return "Look at indentation, quotes and brackets just before this place."
+
+
+def _joined(what: str, context: str | None) -> str:
+    """The parser says either what it found and where, or what it expected *but* found."""
+    if not context:
+        return what
+    return f"{context}, {what}" if what.startswith("but ") else f"{what} {context}"
 
 
 def _reader_place(document: YamlText, error: yaml.YAMLError) -> Place:

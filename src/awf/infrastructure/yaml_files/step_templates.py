@@ -46,7 +46,7 @@ def apply_template(
         return found
     document, names = load(name)
     if document is not None and document.root is None:
-        reader.problems += document.problems
+        reader.problems += [one for one in document.problems if one not in reader.problems]
         return found
     if document is None:
         from awf.domain.problem import suggest

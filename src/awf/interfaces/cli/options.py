@@ -87,6 +87,22 @@ def echo_json(value: Any) -> None:
     sys.stdout.write(json.dumps(msgspec.to_builtins(value), ensure_ascii=False, indent=2) + "\n")
 
 
+def write_text(target: str, text: str) -> str:
+    """Write a file in one go, or not at all; its absolute path."""
+    from awf.domain.errors import AwfError
+
+    part = f"{target}.part"
+    try:
+        with open(part, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.replace(part, target)
+    except OSError as error:
+        raise AwfError(
+            "SYSTEM.IO.WRITE_FAILED", f"{target} cannot be written: {error.strerror}.", hint="Choose another file with --to."
+        ) from error
+    return os.path.abspath(target)
+
+
 def parse_inputs(app: App, given: tuple[str, ...]) -> dict[str, Any]:
     """name=value pairs; a value that starts with @ is read from a file (@@ for a plain @)."""
     from awf.domain.errors import AwfError
