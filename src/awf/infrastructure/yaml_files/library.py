@@ -172,7 +172,8 @@ def _read_program(root: str, source: _Texts) -> LoadedProgram:
         data = source.read(file)
         texts[file] = data.decode("utf-8", "replace")
         templates[name] = file
-        document, document.problems = parse_yaml(_short(file), data)
+        document, problems = parse_yaml(_short(file), data)
+        document.problems = problems
         return document, []
 
     todo = [root]

@@ -60,7 +60,7 @@ class _Loader(_Base):
 
     _level = 0
 
-    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:  # type: ignore[override]
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
         del kind, value, implicit
         return ""
 

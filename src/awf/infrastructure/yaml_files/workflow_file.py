@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import yaml
 
 from awf.domain.draft import Draft, Use
 from awf.domain.problem import NodePath, Problem, suggest
@@ -17,6 +16,8 @@ from awf.infrastructure.yaml_files.step_templates import apply_template
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    import yaml
 
 __all__ = ["WorkflowFile", "read_workflow"]
 
@@ -179,6 +180,8 @@ class _Workflow:
     def _typed_state(self, found: dict[str, yaml.Node], path: NodePath) -> Any:
         if "use_template" in found:
             found = apply_template(self.reader, found, path, self.load_template)
+            if "use_template" in found and "type" not in found:
+                return BAD  # what is wrong with the template has been said
         elif "parameters" in found:
             self.reader.note(
                 "WORKFLOW.VALIDATION.CONFLICT",

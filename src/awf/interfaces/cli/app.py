@@ -12,6 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TextIO
 
 __all__ = ["COMMANDS", "cli", "run_cli"]
 
@@ -93,6 +94,7 @@ def cli() -> None:
 
 def run_cli(arguments: Sequence[str]) -> int:
     """Run one command line; the exit status."""
+    _open_missing_streams()
     try:
         result = cli.main(list(arguments), prog_name="awf", standalone_mode=False)
     except click.exceptions.Exit as stop:
@@ -105,13 +107,31 @@ def run_cli(arguments: Sequence[str]) -> int:
         result = 130
     except BrokenPipeError:
         result = 0
-        _abandon_stdout()
+        _abandon(sys.stdout)
     except Exception as error:  # noqa: BLE001  the last line of defence: a person sees no traceback
         from awf.interfaces.cli.failure import report_failure
 
-        result = report_failure(error, arguments)
+        result = 0 if _is_about_stdout(error) else report_failure(error, arguments)
     status = result if isinstance(result, int) else 0
     return _flushed(status)
+
+
+def _open_missing_streams() -> None:
+    """A stream that was closed before we started must not become the first file that we open."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  it stays
+
+
+def _is_about_stdout(error: Exception) -> bool:
+    """Whether standard output could not take the answer. `_flushed` tells it then."""
+    if not isinstance(error, OSError) or error.filename is not None:
+        return False
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return True
+    return False
 
 
 def _usage_error(error: click.ClickException) -> int:
@@ -128,17 +148,27 @@ def _flushed(status: int) -> int:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        _abandon_stdout()
+        _abandon(sys.stdout)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            sys.stderr.write(
-                f"error: the output could not be written: {error.strerror}\n  SYSTEM.IO.WRITE_FAILED\n"
-            )
-        _abandon_stdout()
-        return status or 4
+        _abandon(sys.stdout)
+        status = status or _lost_answer(error)
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _abandon(sys.stderr)
     return status
 
 
-def _abandon_stdout() -> None:
+def _lost_answer(error: OSError) -> int:
+    from awf.domain.errors import AwfError
+    from awf.interfaces.cli.failure import report_failure
+
+    what = f"The answer could not be written to standard output: {error.strerror}."
+    hint = "Check the free space where the output goes."
+    return report_failure(AwfError("SYSTEM.IO.WRITE_FAILED", what, hint=hint), ())
+
+
+def _abandon(stream: TextIO) -> None:
+    """The interpreter flushes once more at its end, and would complain."""
     with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tempfile
+import time
 import traceback
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from awf.domain.errors import AwfError, InvalidWorkflowError
+from awf.domain.errors import AwfError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,42 +18,39 @@ if TYPE_CHECKING:
 __all__ = ["report_failure"]
 
 
-def _wants_json(arguments: Sequence[str]) -> bool:
+def _format(arguments: Sequence[str]) -> str:
+    """The form of answer that was asked for, also where the command line was never understood."""
     words = list(arguments)
-    return any(
-        word in {"-ojson", "--output=json", "-ondjson", "--output=ndjson"}
-        or (word in {"-o", "--output"} and words[i + 1 : i + 2] and words[i + 1] in {"json", "ndjson"})
-        for i, word in enumerate(words)
-    )
+    chosen = ""
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if word in {"-o", "--output"}:
+            chosen = following
+        elif word.startswith(("-o", "--output=")):
+            chosen = word.removeprefix("--output=").removeprefix("-o")
+    return chosen
 
 
 def report_failure(error: Exception, arguments: Sequence[str]) -> int:
     """Tell it on standard error (and as JSON on standard output when JSON was asked for); the exit status."""
-    from awf.interfaces.cli.rendering.problems import (
-        error_document,
-        error_lines,
-        problem_lines,
-        problems_document,
-    )
+    from awf.interfaces.cli.rendering.line_writer import LineWriter
+    from awf.interfaces.cli.rendering.problems import error_document, error_lines
 
     known = error if isinstance(error, AwfError) else _bug(error)
     color = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-    if _wants_json(arguments):
-        import json
+    wanted = _format(arguments)
+    if wanted in {"json", "ndjson"}:
+        from awf.interfaces.cli.rendering.json_text import write_json
 
-        document = (
-            problems_document(known.problems)
-            if isinstance(known, InvalidWorkflowError)
-            else error_document(known)
-        )
-        sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
-    lines = (
-        problem_lines(known.problems, color=color)
-        if isinstance(known, InvalidWorkflowError)
-        else error_lines(known, color=color)
-    )
-    sys.stderr.write("\n".join(lines) + "\n")
+        document = error_document(known)
+        with contextlib.suppress(OSError):  # the person still hears of it
+            write_json(sys.stdout, document if wanted == "json" else {**_event_head(), **document})
+    LineWriter(sys.stderr).write(error_lines(known, color=color))
     return known.exit_status
+
+
+def _event_head() -> dict[str, Any]:
+    """What every line of NDJSON has; here without a run to speak of."""
+    return {"type": "error", "run_id": "", "seq": 0, "time": round(time.time(), 6), "path": ""}
 
 
 def _bug(error: Exception) -> AwfError:

@@ -98,7 +98,9 @@ def write_text(target: str, text: str) -> str:
         os.replace(part, target)
     except OSError as error:
         raise AwfError(
-            "SYSTEM.IO.WRITE_FAILED", f"{target} cannot be written: {error.strerror}.", hint="Choose another file with --to."
+            "SYSTEM.IO.WRITE_FAILED",
+            f"{target} cannot be written: {error.strerror}.",
+            hint="Choose another file with --to.",
         ) from error
     return os.path.abspath(target)
 

@@ -91,6 +91,9 @@ async def _session(
         prepared = await prepare(services)
         with _Signals():
             return await prepared.execute(fan_out)
+    except Exception:
+        getattr(view, "discard", _nothing)()
+        raise
     finally:
         fan_out.close()
         view.close()
@@ -126,10 +129,11 @@ def _person(app: App, options: RunOptions, view: View) -> Person:
     if options.no_input or not sys.stdin.isatty() or not sys.stderr.isatty():
         return app.nobody()
 
-    def nothing() -> None:
-        return None
+    return app.terminal_person(getattr(view, "pause", _nothing), getattr(view, "resume", _nothing))
 
-    return app.terminal_person(getattr(view, "pause", nothing), getattr(view, "resume", nothing))
+
+def _nothing() -> None:
+    return None
 
 
 class _Signals:

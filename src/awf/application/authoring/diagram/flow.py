@@ -29,7 +29,7 @@ _STRAIGHT = {
     "sequence": 12.0,
     "complete": 8.0,
     "failure": 0.4,
-}  # the main way should be the straight one
+}  # the main way before all others
 
 
 class Size(NamedTuple):
@@ -40,7 +40,6 @@ class Size(NamedTuple):
 class Item(NamedTuple):
     size: Size
     door: int = 0  # -1: a door through which arrows come in, 1: one through which they leave
-    holds: bool = False
 
 
 class Link(NamedTuple):

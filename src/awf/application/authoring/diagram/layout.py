@@ -179,7 +179,7 @@ class _Layout:
         if end.door is not None:
             return Item(Size(0.0, 0.0), 1 if end.door.leads_out else -1)
         if end.item in self._groups:
-            return Item(self._groups[end.item].size, holds=True)
+            return Item(self._groups[end.item].size)
         face = face_of(self._nodes[end.item])
         return Item(self._size(face.width, face.height))
 

@@ -15,11 +15,17 @@ if TYPE_CHECKING:
     from awf.application.running.service import Prepared
     from awf.application.running.services import RunServices
 
-_FILES = {"review.yaml": ".awf/workflows/demo.yaml", "price.txt": "price.py", "test_price.txt": "test_price.py"}
+_FILES = {
+    "review.yaml": ".awf/workflows/demo.yaml",
+    "price.txt": "price.py",
+    "test_price.txt": "test_price.py",
+}
 
 
 @click.command()
-@click.option("--dir", "folder", metavar="DIR", help="Where to put the demo project; else a new temporary folder.")
+@click.option(
+    "--dir", "folder", metavar="DIR", help="Where to put the demo project; else a new temporary folder."
+)
 @run_options
 def command(folder: str | None, **shared: Any) -> int:
     """Run an example offline, without any key, and show what happened.
@@ -38,7 +44,9 @@ def command(folder: str | None, **shared: Any) -> int:
 
     async def prepare(services: RunServices) -> Prepared:
         program = app.execution.program("demo")
-        prepared = await app.execution.start(program, app.execution.inputs(program.main, {}, services), services)
+        prepared = await app.execution.start(
+            program, app.execution.inputs(program.main, {}, services), services
+        )
         started.append(prepared.run_id)
         return prepared
 

@@ -15,11 +15,25 @@ _ENDINGS = {".mmd": "mermaid", ".md": "mermaid", ".dot": "dot", ".gv": "dot", ".
 
 @click.command()
 @workflow_argument
-@click.option("-f", "--format", "form", type=click.Choice(_FORMATS), help="Form of the drawing [default: by FILE's ending, else mermaid].")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    help="Form of the drawing [default: by FILE's ending, else mermaid].",
+)
 @click.option("-O", "--to", "target", metavar="FILE", help="Write to a file.")
-@click.option("--direction", type=click.Choice(["TB", "LR"]), default="TB", show_default=True, help="From top to bottom, or left to right.")
+@click.option(
+    "--direction",
+    type=click.Choice(["TB", "LR"]),
+    default="TB",
+    show_default=True,
+    help="From top to bottom, or left to right.",
+)
 @click.option("--highlight", metavar="STATE", help="Make one state stand out.")
-def command(workflow: str, form: str | None, target: str | None, direction: str, highlight: str | None) -> int:
+def command(
+    workflow: str, form: str | None, target: str | None, direction: str, highlight: str | None
+) -> int:
     """Draw WORKFLOW. SVG opens in any browser; Mermaid goes into Markdown; DOT is for Graphviz."""
     from awf.application.authoring.diagram import graph_of, to_dot, to_mermaid, to_svg
     from awf.domain.errors import AwfError

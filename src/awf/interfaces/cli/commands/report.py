@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @run_id_argument
-@click.option("-O", "--to", "target", metavar="FILE", help="Where to write; else RUN.html here; - for standard output.")
+@click.option(
+    "-O", "--to", "target", metavar="FILE", help="Where to write; else RUN.html here; - for standard output."
+)
 @storage_option
 def command(run_id: str, target: str | None, storage: str | None) -> int:
     """Write RUN as one self-contained HTML page: what happened, why it stopped, every step's output."""
@@ -38,7 +40,13 @@ def _page(app: App, run_id: str) -> str:
 
     run = app.store.find(run_id)
     events = list(stored_events(app.store, run.id))
-    return render_report(run, app.store.steps(run.id), events, diagram_svg=_diagram(app, run_id), questions=app.store.questions(run.id))
+    return render_report(
+        run,
+        app.store.steps(run.id),
+        events,
+        diagram_svg=_diagram(app, run_id),
+        questions=app.store.questions(run.id),
+    )
 
 
 def _diagram(app: App, run_id: str) -> str:

@@ -10,9 +10,8 @@ import click
 from awf.interfaces.cli.options import echo_json, listing_options, make_app, run_id_argument, storage_option
 
 if TYPE_CHECKING:
-    from awf.domain.ports.run_store import StepRow
+    from awf.domain.ports.run_store import RunStore, StepRow
     from awf.domain.run import RunRecord
-    from awf.infrastructure.stores.runs import SqliteRunStore
 
 
 @click.command()
@@ -82,7 +81,7 @@ def _print_run(run: RunRecord, rows: list[StepRow]) -> None:
         print(f"  {mark} {row.path.ljust(width)}  {took:>7}  {first[:100]}".rstrip())
 
 
-def _print_step(row: StepRow, store: SqliteRunStore, run_id: str, *, full: bool) -> None:
+def _print_step(row: StepRow, store: RunStore, run_id: str, *, full: bool) -> None:
     result = row.result
     sys.stderr.write(f"{row.path}  {result.status}  exit {result.exit_code}\n")
     if result.error:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, TextIO
 
 from awf.interfaces.cli.rendering.json_text import write_json
@@ -24,14 +25,16 @@ class JsonSummary:
     def on_event(self, stamped: Stamped) -> None:
         self._model.apply(stamped)
 
+    def discard(self) -> None:
+        """Something broke the run off: the one document will be the error's."""
+        self._written = True
+
     def close(self) -> None:
-        if self._written:
+        if self._written or not self._model.run_id:
             return
         self._written = True
-        try:
+        with contextlib.suppress(OSError):  # the last flush of the program tells what could not be written
             write_json(self._out, self.document(), indent=2)
-        except BrokenPipeError:
-            return
 
     def document(self) -> dict[str, Any]:
         model = self._model

@@ -27,7 +27,7 @@ def fitted(text: str, encoding: str) -> str:
 
 
 class LineWriter:
-    """Writes whole lines at once, in what the stream can carry, and falls silent when nobody reads any more."""
+    """Writes whole lines at once, in what the stream can carry, and falls silent when nobody takes them any more."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -41,7 +41,7 @@ class LineWriter:
             return
         try:
             self._put(fitted(text, self._encoding) if self._poor else text)
-        except BrokenPipeError:
+        except OSError:  # the last flush of the program tells what could not be written
             self._broken = True
 
     def _put(self, text: str) -> None:

@@ -23,7 +23,7 @@ class NdjsonView:
             return
         try:
             write_json(self._out, event_fields(stamped))
-        except BrokenPipeError:
+        except OSError:  # the last flush of the program tells what could not be written
             self._broken = True
 
     def close(self) -> None:

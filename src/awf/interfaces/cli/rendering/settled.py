@@ -42,10 +42,7 @@ def settled_lines(model: RunModel, stamped: Stamped, *, answer_elsewhere: bool) 
             answer = [] if answer_elsewhere else answer_lines(event.message, event.outputs)
             return [*run_lines.completed(event), *(line(neutral(text)) for text in answer)]
         case events.WorkflowFailed():
-            return [
-                *_abandoned(model),
-                *run_lines.failed(stamped.run_id, event, model.cause),
-            ]
+            return [*_abandoned(model), *run_lines.failed(stamped.run_id, event, model.cause)]
         case events.WorkflowCancelled():
             return [*_abandoned(model), *run_lines.cancelled(stamped.run_id, event)]
     return []
