@@ -35,11 +35,6 @@ CATALOGUE: dict[str, Entry] = {
         "A required input has no value, a value has the wrong type, or a rule under `validation` is broken.",
         "`awf plan WORKFLOW` lists the inputs with their types; give each with --input name=value.",
     ),
-    "USER.INPUT.UNKNOWN_INPUT": Entry(
-        "An input that the workflow does not declare",
-        "A value was given for a name that is not in the workflow's `inputs`.",
-        "Correct the name, or add it to `inputs`.",
-    ),
     "USER.INPUT.MISSING_ENV": Entry(
         "A required environment variable is not set",
         "The workflow lists the variable under `env`, and the environment does not have it.",

@@ -31,4 +31,5 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     workflow: Workflow | None
     states: dict[str, State]
     broken_states: frozenset[str] = frozenset()
+    inputs_known: bool = True  # False: the declarations of inputs are broken, so nothing is said about their uses
     uses: tuple[Use, ...] = ()

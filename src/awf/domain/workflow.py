@@ -85,7 +85,7 @@ class Capture(Record, frozen=True, kw_only=True):
     stdout: Annotated[Name | None, "Keep standard output as {{ vars.NAME }}."] = None
     stderr: Annotated[Name | None, "Keep standard error as {{ vars.NAME }}."] = None
     max_size: Annotated[
-        Size, "How much of each stream templates can use; the whole is always kept in a file."
+        Size, "How much of each stream templates can use; what is larger is kept whole in a file."
     ] = 1_048_576
     encoding: Annotated[str, "The text encoding of the output."] = "utf-8"
 

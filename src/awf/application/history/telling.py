@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["tell"]
 
-Fields = dict[str, Any]
+_Fields = dict[str, Any]
 
 
 def tell(steps: Sequence[StepRow], events: Sequence[StoredEvent], *, is_running: bool) -> Story:
@@ -48,7 +48,7 @@ class _Teller:
         self._approvals: dict[str, Approval] = {}
         self._turn_over: set[str] = set()  # steps whose agent has finished an answer
 
-    def hear(self, event: Fields) -> None:
+    def hear(self, event: _Fields) -> None:
         kind = str(event.get("type", ""))
         self.story.counts[kind] = self.story.counts.get(kind, 0) + 1
         self.story.last_event = event.get("time", self.story.last_event)
@@ -82,7 +82,7 @@ class _Teller:
         step.exit_code = result.exit_code
         step.output, step.stderr = result.output, result.stderr
 
-    def started(self, event: Fields) -> None:
+    def started(self, event: _Fields) -> None:
         step = self.step(_path(event))
         step.kind = event.get("kind", "")
         step.detail, step.description = event.get("detail", ""), event.get("description", "")
@@ -90,17 +90,17 @@ class _Teller:
         step.attempts = max(step.attempts, event.get("attempt", 1))
         step.status, step.finished = "running", None
 
-    def completed(self, event: Fields) -> None:
+    def completed(self, event: _Fields) -> None:
         step = self._ended(event, "success")
         step.usage = _usage(event["usage"]) if event.get("usage") else step.usage
 
-    def failed(self, event: Fields) -> None:
+    def failed(self, event: _Fields) -> None:
         step = self._ended(event, "cancelled" if event.get("cancelled") else "failed")
         step.stderr = event.get("stderr", "")
         step.is_handled = bool(event.get("handled"))
         step.error = ErrorInfo(event.get("code", ""), event.get("message", ""))
 
-    def _ended(self, event: Fields, status: str) -> StepStory:
+    def _ended(self, event: _Fields, status: str) -> StepStory:
         step = self.step(_path(event))
         step.kind = event.get("kind", step.kind)
         step.status, step.finished = status, event.get("time")
@@ -110,18 +110,18 @@ class _Teller:
             step.started = step.finished - event.get("duration_ms", 0) / 1000
         return step
 
-    def skipped(self, event: Fields) -> None:
+    def skipped(self, event: _Fields) -> None:
         step = self.step(_path(event))
         step.kind, step.status, step.reason = event.get("kind", ""), "skipped", event.get("reason", "")
 
-    def retrying(self, event: Fields) -> None:
+    def retrying(self, event: _Fields) -> None:
         attempt, of = event.get("attempt", 0), event.get("max_attempts", 0)
         delay = event.get("delay_ms", 0) / 1000
         self.step(_path(event)).retries.append(
             Retry(attempt, of, delay, event.get("code", ""), event.get("message", ""))
         )
 
-    def printed(self, event: Fields) -> None:
+    def printed(self, event: _Fields) -> None:
         self.step(_path(event)).live_output.append(str(event.get("text", "")))
 
     def said(self, by: str, path: str, text: str) -> None:
@@ -133,7 +133,7 @@ class _Teller:
             transcript.append(Said(by, [text]))
         self._turn_over.discard(path)
 
-    def tool(self, event: Fields) -> None:
+    def tool(self, event: _Fields) -> None:
         path, begins = _path(event), event.get("phase") == "started"
         key = (path, str(event.get("call_id", "")))
         call = self._calls.get(key)
@@ -145,22 +145,22 @@ class _Teller:
             call.output, call.is_error = event.get("output", ""), bool(event.get("is_error"))
             call.is_finished = True
 
-    def used(self, event: Fields) -> None:
+    def used(self, event: _Fields) -> None:
         path = _path(event)
         step = self.step(path)
         step.usage = add_usage(step.usage, _usage(event))
         self._turn_over.add(path)
 
-    def asked(self, event: Fields) -> None:
+    def asked(self, event: _Fields) -> None:
         approval = self._approval(event)
         approval.message, approval.asked_at = event.get("message", ""), event.get("time")
 
-    def answered(self, event: Fields) -> None:
+    def answered(self, event: _Fields) -> None:
         approval = self._approval(event)
         approval.outcome, approval.by = event.get("outcome", ""), event.get("by", "")
         approval.answered_at = event.get("time")
 
-    def _approval(self, event: Fields) -> Approval:
+    def _approval(self, event: _Fields) -> Approval:
         key = str(event.get("approval_id", ""))
         known = self._approvals.get(key)
         if known is None or known.outcome:
@@ -169,16 +169,16 @@ class _Teller:
             self.step(known.path).approvals.append(known)
         return known
 
-    def noted(self, event: Fields) -> None:
+    def noted(self, event: _Fields) -> None:
         is_warning = event.get("type") == "warning"
         path, message, code = event.get("path", ""), event.get("message", ""), event.get("code", "")
         self.story.notes.append(Note(event.get("time"), path, message, is_warning, code))
 
-    def finished(self, event: Fields) -> None:
+    def finished(self, event: _Fields) -> None:
         if not event.get("path"):  # not the end of a called workflow
             self.story.ending = event
 
-    def resumed(self, event: Fields) -> None:
+    def resumed(self, event: _Fields) -> None:
         self.story.resumed += not event.get("path")
 
 
@@ -201,11 +201,11 @@ def _settle(step: StepStory, *, is_running: bool) -> None:
 _GRAVEST_FIRST = ("failed", "running", "unfinished", "cancelled", "success", "skipped")
 
 
-def _path(event: Fields) -> str:
+def _path(event: _Fields) -> str:
     return without_attempt(str(event.get("path") or event.get("step", "")))
 
 
-def _usage(said: Fields) -> Usage:
+def _usage(said: _Fields) -> Usage:
     source = said.get("cost_source")
     return Usage(
         said.get("input_tokens"),
@@ -216,11 +216,11 @@ def _usage(said: Fields) -> Usage:
     )
 
 
-def _said(by: str, key: str) -> Callable[[_Teller, Fields], None]:
+def _said(by: str, key: str) -> Callable[[_Teller, _Fields], None]:
     return lambda teller, event: teller.said(by, _path(event), str(event.get(key, "")))
 
 
-_HANDLERS: dict[str, Callable[[_Teller, Fields], None]] = {
+_HANDLERS: dict[str, Callable[[_Teller, _Fields], None]] = {
     "workflow.resumed": _Teller.resumed,
     "workflow.completed": _Teller.finished,
     "workflow.failed": _Teller.finished,

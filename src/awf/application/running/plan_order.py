@@ -22,7 +22,6 @@ __all__ = ["Order", "order_of"]
 
 class Order(NamedTuple):
     waves: list[Wave]
-    never: list[str]
     listed: dict[str, str]  # every state in the order of the waves → the state that runs it, or nothing
     branches: set[str]  # states that run only as branches, whose own routes nobody follows
 
@@ -46,8 +45,7 @@ class _Ordering:
         listed: dict[str, str] = {}
         for wave in waves:
             _list(wave, "", listed)
-        never = [name for name in self._states if name not in listed]
-        return Order(waves, never, listed | dict.fromkeys(never, ""), self._only_branches())
+        return Order(waves, listed, self._only_branches())
 
     def _levels(self, starts: Sequence[str], ways: Callable[[State], list[str]]) -> list[list[str]]:
         levels: list[list[str]] = []

@@ -182,7 +182,6 @@ class Plan(_Always, frozen=True):
     limits: Limits | None
     hooks: dict[str, list[HookPlan]]
     waves: list[Wave]
-    never: list[str]  # states that no route leads to while the workflow runs
     states: list[StatePlan]
     outputs: dict[str, Any]
     approvals: list[ExpectedApproval]

@@ -23,6 +23,8 @@ def check_draft(draft: Draft, expressions: Expressions) -> list[Finding]:
     """Everything that can be said without looking at other files."""
     findings = [Finding(problem) for problem in check_frame(draft)]
     for name, state in draft.states.items():
+        if name in draft.broken_states:
+            continue
         findings += [Finding(problem) for problem in check_state(name, state, draft)]
     graph = StateGraph(draft.states, draft.workflow.initial if draft.workflow else "")
     findings += check_references(draft, expressions, graph)

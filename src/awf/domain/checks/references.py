@@ -73,7 +73,8 @@ class _References:
         self.expressions = expressions
         self.states = set(draft.states) | draft.broken_states
         workflow = draft.workflow
-        self.inputs = {item.name for item in workflow.inputs} if workflow else None
+        declared = workflow is not None and draft.inputs_known
+        self.inputs = {item.name for item in workflow.inputs} if workflow and declared else None
         self.variables = set(_captured(draft))
         self.graph = graph
         self.after: list[int] | None = None

@@ -97,6 +97,25 @@ class Database:
         except sqlite3.Error as error:
             raise _unavailable(self.path, str(error)) from error
 
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def each(self, sql: str, values: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        """The rows, as far as they are asked for."""
+        try:
+            yield from self.reader.execute(sql, values)
+        except sqlite3.Error as error:  # the file was damaged or taken away under our feet
+            raise _unavailable(self.path, str(error)) from error
+
+    def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return self.reader.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise _unavailable(self.path, str(error)) from error
+
+    def row(self, sql: str, values: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
+        found = self.rows(sql, values)
+        return found[0] if found else None
+
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def write(self, statements: Sequence[Statement]) -> None:
@@ -126,7 +145,11 @@ class Database:
         self._queue.put(batch)
 
     def _run(self) -> None:
-        connection = self._connect()
+        connection: sqlite3.Connection | None = None
+        try:
+            connection = self._connect()
+        except AwfError as error:
+            self.failure = error
         ended = False
         while not ended:
             batches = [self._queue.get()]
@@ -135,11 +158,12 @@ class Database:
                     batches.append(self._queue.get_nowait())
             ended = None in batches
             self._write_batches(connection, [batch for batch in batches if batch is not None])
-        connection.close()
+        if connection is not None:
+            connection.close()
 
-    def _write_batches(self, connection: sqlite3.Connection, batches: list[_Batch]) -> None:
+    def _write_batches(self, connection: sqlite3.Connection | None, batches: list[_Batch]) -> None:
         counts: list[int] = []
-        if batches and self.failure is None:
+        if batches and connection is not None and self.failure is None:
             try:
                 counts = _transaction(
                     connection, [statement for batch in batches for statement in batch.statements]
@@ -217,5 +241,5 @@ def _write_failed(path: str, error: sqlite3.Error) -> AwfError:
     return AwfError(
         "SYSTEM.STORE.WRITE_FAILED",
         f"The run store {path} cannot be written: {error}.",
-        hint="Free some space or restore write access, then continue with `awf resume`.",
+        hint="Free some space or restore write access, then try again.",
     )

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -68,9 +69,10 @@ class SqliteRun:
         return self.record.id
 
     def _counters(self) -> tuple[int, int]:
-        reader = self._database.reader
-        last = reader.execute("SELECT max(seq) FROM events WHERE run_id=?", (self.run_id,)).fetchone()[0]
-        steps = reader.execute("SELECT count(*) FROM steps WHERE run_id=?", (self.run_id,)).fetchone()[0]
+        sql = (
+            "SELECT (SELECT max(seq) FROM events WHERE run_id=?), (SELECT count(*) FROM steps WHERE run_id=?)"
+        )
+        ((last, steps),) = self._database.rows(sql, (self.run_id, self.run_id))
         return int(last or 0), int(steps)
 
     def listen(self, publish: EventListener) -> None:
@@ -91,7 +93,7 @@ class SqliteRun:
         )
         committed = self._database.commit([record, *(self._event_row(item) for item in stamped)])
         self._publish_all(stamped)
-        await committed
+        await self._safe(committed)
         self.finished_steps += 1
         return finished.result
 
@@ -102,27 +104,27 @@ class SqliteRun:
     async def forget(self, path: str) -> None:
         own = f"{path}@", f"{path}/hooks/"
         begins = "(path=? OR substr(path,1,?)=? OR substr(path,1,?)=?)"
-        await self._database.commit([
-            (
-                f"DELETE FROM steps WHERE run_id=? AND {begins}",  # noqa: S608
-                (self.run_id, path, len(own[0]), own[0], len(own[1]), own[1]),
-            ),
-            (
-                "DELETE FROM messages WHERE run_id=? AND substr(topic,1,?)=?",
-                (self.run_id, len(f"timer:{own[0]}"), f"timer:{own[0]}"),
-            ),
-            (
-                "DELETE FROM messages WHERE run_id=? AND topic=? AND payload LIKE '%reject%'",
-                (self.run_id, f"approval:{path}"),
-            ),
-        ])
+        await self._database.commit(
+            [
+                (
+                    f"DELETE FROM steps WHERE run_id=? AND {begins}",  # noqa: S608
+                    (self.run_id, path, len(own[0]), own[0], len(own[1]), own[1]),
+                ),
+                (
+                    "DELETE FROM messages WHERE run_id=? AND substr(topic,1,?)=?",
+                    (self.run_id, len(f"timer:{own[0]}"), f"timer:{own[0]}"),
+                ),
+                (
+                    "DELETE FROM messages WHERE run_id=? AND topic=? AND payload LIKE '%reject%'",
+                    (self.run_id, f"approval:{path}"),
+                ),
+            ]
+        )
 
     def recorded(self, path: str) -> StepResult | None:
         if not self.finished_steps:
             return None
-        row = self._database.reader.execute(
-            "SELECT result FROM steps WHERE run_id=? AND path=?", (self.run_id, path)
-        ).fetchone()
+        row = self._database.row("SELECT result FROM steps WHERE run_id=? AND path=?", (self.run_id, path))
         return (
             None
             if row is None
@@ -152,8 +154,10 @@ class SqliteRun:
         return self._message(topic) is not None
 
     async def deliver(self, topic: str, message: Message) -> bool:
-        counts = await self._database.commit(
-            [message_row(self.run_id, topic, self._masker.map_struct(message, self._masker.seal))]
+        counts = await self._safe(
+            self._database.commit(
+                [message_row(self.run_id, topic, self._masker.map_struct(message, self._masker.seal))]
+            )
         )
         arrived = self._arrived.get(topic)
         if arrived is not None:
@@ -161,9 +165,9 @@ class SqliteRun:
         return counts[0] == 1
 
     def _message(self, topic: str) -> Message | None:
-        row = self._database.reader.execute(
+        row = self._database.row(
             "SELECT payload, sender FROM messages WHERE run_id=? AND topic=?", (self.run_id, topic)
-        ).fetchone()
+        )
         return (
             None
             if row is None
@@ -184,9 +188,7 @@ class SqliteRun:
             self._publish(item)
 
     def _seen(self, once: str) -> bool:
-        row = self._database.reader.execute(
-            "SELECT 1 FROM events WHERE run_id=? AND once=?", (self.run_id, once)
-        ).fetchone()
+        row = self._database.row("SELECT 1 FROM events WHERE run_id=? AND once=?", (self.run_id, once))
         return row is not None
 
     def _worth_keeping(self, event: Event) -> bool:
@@ -206,6 +208,14 @@ class SqliteRun:
         fields = event_fields(stamped)
         values = (self.run_id, stamped.seq, fields["type"], once, _encoder.encode(fields))
         return "INSERT INTO events (run_id, seq, type, once, body) VALUES (?,?,?,?,?)", values
+
+    async def _safe(self, committed: asyncio.Future[list[int]]) -> list[int]:
+        """Wait until it is written; a failure says how to go on with this run."""
+        try:
+            return await committed
+        except AwfError as error:
+            hint = f"Free some space or restore write access, then continue with `awf resume {self.run_id}`."
+            raise AwfError(error.code, error.message, hint=hint) from error
 
     # -- life ------------------------------------------------------------------------------------------------------
 
@@ -234,9 +244,14 @@ class SqliteRun:
         )
         # A resumed run must not hear an old request to stop.
         forget: Statement = ("DELETE FROM messages WHERE run_id=? AND topic=?", (self.run_id, CANCEL_TOPIC))
-        committed = self._database.commit([update, forget, *(self._event_row(item) for item in stamped)])
-        self._publish_all(stamped)
-        await committed
+        recording = self._database.commit([update, forget, *(self._event_row(item) for item in stamped)])
+        try:
+            await self._safe(recording)
+        except AwfError:  # an end that could not be recorded is not announced
+            stamped.clear()
+            raise
+        finally:  # asked to hurry, the record is still being written
+            self._publish_all(stamped)
         if outcome.status == "completed":
             with contextlib.suppress(OSError):
                 os.remove(os.path.join(run_folder(self._database.folder, self.run_id), "secrets.json"))
@@ -275,7 +290,12 @@ class SqliteJournal:
             "INSERT INTO runs (id, workflow, source, status, started_at, inputs, parent, cwd, owner, digest, definition)"
             " VALUES (?,?,?,?,?,?,?,?,?,?,?)"
         )
-        await self._database.commit([(insert, values)])
+        try:
+            await self._database.commit([(insert, values)])
+        except AwfError:
+            ownership.release()
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         return SqliteRun(self._database, record, definition, masker, ownership, resumed=False)
 
     async def adopt(self, run_id: str, masker: Masker) -> SqliteRun:
@@ -285,7 +305,7 @@ class SqliteJournal:
             raise _busy(run_id)
         _load_secrets(folder, masker)
         select = f"SELECT {RUN_COLUMNS}, definition FROM runs WHERE id=?"  # noqa: S608
-        row = self._database.reader.execute(select, (run_id,)).fetchone()
+        row = self._database.row(select, (run_id,))
         if row is None:
             ownership.release()
             raise AwfError(
@@ -293,6 +313,13 @@ class SqliteJournal:
             )
         definition = msgspec.json.decode(row[-1], type=Definition)
         record = run_from_row(row)
+        if record.status == "completed":  # by another process, after ours had looked
+            ownership.release()
+            raise AwfError(
+                "USER.RUN.NOT_RESUMABLE",
+                f"{run_id} has completed.",
+                hint=f"`awf rerun {run_id}` starts it again.",
+            )
         record = msgspec.structs.replace(record, inputs=masker.map_struct(record.inputs, masker.unseal))
         await self._database.commit(
             [
@@ -315,23 +342,22 @@ class SqliteJournal:
         return SqliteRun(self._database, record, definition, masker, ownership, resumed=True)
 
     async def definition(self, run_id: str) -> Definition:
-        row = self._database.reader.execute("SELECT definition FROM runs WHERE id=?", (run_id,)).fetchone()
-        return msgspec.json.decode(row[0], type=Definition)
+        ((stored,),) = self._database.rows("SELECT definition FROM runs WHERE id=?", (run_id,))
+        return msgspec.json.decode(stored, type=Definition)
 
     async def inputs(self, run_id: str, masker: Masker) -> dict[str, Any]:
         _load_secrets(run_folder(self._database.folder, run_id), masker)
-        row = self._database.reader.execute("SELECT inputs FROM runs WHERE id=?", (run_id,)).fetchone()
-        found: dict[str, Any] = masker.map_struct(json.loads(row[0]), masker.unseal)
+        ((stored,),) = self._database.rows("SELECT inputs FROM runs WHERE id=?", (run_id,))
+        found: dict[str, Any] = masker.map_struct(json.loads(stored), masker.unseal)
         return found
 
     async def copy_steps(self, source: str, target: SqliteRun, keep: Callable[[str], bool]) -> int:
-        reader = self._database.reader
-        rows = reader.execute(
+        rows = self._database.rows(
             "SELECT path, seq, result FROM steps WHERE run_id=? ORDER BY seq, path", (source,)
-        ).fetchall()
-        messages = reader.execute(
+        )
+        messages = self._database.rows(
             "SELECT topic, payload, sender, created_at FROM messages WHERE run_id=?", (source,)
-        ).fetchall()
+        )
         statements: list[Statement] = [
             (
                 "INSERT INTO steps (run_id, path, seq, result) VALUES (?,?,?,?)",

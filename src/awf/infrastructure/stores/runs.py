@@ -28,7 +28,7 @@ class SqliteRunStore:
         self._masker = Masker()  # knows no value: turns sealed marks into the mask
 
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        return self._database.reader.execute(sql, values).fetchall()
+        return self._database.rows(sql, values)
 
     def find(self, prefix: str) -> RunRecord:
         if prefix in {"last", "@"}:
@@ -54,7 +54,7 @@ class SqliteRunStore:
             values.append(query.workflow)  # type: ignore[arg-type]
         sql = f"SELECT {RUN_COLUMNS} FROM runs WHERE {' AND '.join(where)} ORDER BY started_at DESC"  # noqa: S608
         found: list[RunRecord] = []
-        for row in self._database.reader.execute(sql, tuple(values)):
+        for row in self._database.each(sql, tuple(values)):
             record = self._seen(run_from_row(row))
             if not query.status or record.status == query.status:
                 found.append(record)

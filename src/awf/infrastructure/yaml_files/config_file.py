@@ -28,9 +28,9 @@ def read_config(path: str) -> ConfigFile | None:
             hint="Check its permissions.",
         ) from error
     shown = os.path.relpath(path) if not os.path.relpath(path).startswith("..") else path
-    if not data.strip():
-        return ConfigFile()
     document, problems = parse_yaml(shown, data)
+    if [problem.code for problem in problems] == ["WORKFLOW.PARSE.MISSING_FIELD"]:  # nothing but comments
+        return ConfigFile()
     if document.root is not None:
         reader = Reader()
         try:

@@ -63,7 +63,10 @@ def apply_template(
     if inner is None:
         return found
     declared, state = inner
+    before = len(reader.problems)
     values = _parameter_nodes(reader, declared, found.get("parameters"), path, name)
+    if len(reader.problems) > before:
+        return found  # told once is enough
     merged = {key: _fill(reader, node, values, where, document.file, 0) for key, node in state.items()}
     if "use_template" in merged:
         merged = apply_template(reader, merged, path, load, (*chain, name))

@@ -69,6 +69,7 @@ class _Workflow:
         self.load_template = load_template
         self.states: dict[str, Any] = {}
         self.broken: set[str] = set()
+        self.inputs_known = True
 
     def read(self, root: yaml.Node) -> Draft:
         top = self.reader.mapping(root, (), "a mapping with name and states")
@@ -81,6 +82,7 @@ class _Workflow:
             workflow=workflow,
             states=self.states,
             broken_states=frozenset(self.broken),
+            inputs_known=self.inputs_known,
             uses=tuple(self.reader.uses),
         )
 
@@ -113,6 +115,8 @@ class _Workflow:
                 value = field.read(self.reader, stand_in[field.key], (field.key,))
                 if value is not BAD:
                     values[field.name] = value
+                elif field.key == "inputs":
+                    self.inputs_known = False
             elif field.required:
                 self.reader.note(
                     "WORKFLOW.PARSE.MISSING_FIELD",
@@ -179,7 +183,10 @@ class _Workflow:
 
     def _typed_state(self, found: dict[str, yaml.Node], path: NodePath) -> Any:
         if "use_template" in found:
+            before = len(self.reader.problems)
             found = apply_template(self.reader, found, path, self.load_template)
+            if len(self.reader.problems) > before:
+                return BAD
             if "use_template" in found and "type" not in found:
                 return BAD  # what is wrong with the template has been said
         elif "parameters" in found:
@@ -226,6 +233,14 @@ class _Workflow:
             self.reader.mapping(found["agent"], (*path, "agent"), "a mapping that defines the agent") or {}
         )
         outer = {key: node for key, node in found.items() if key != "agent"}
+        for key in inner.keys() & _STATE_EXTRAS.keys():
+            self.reader.note(
+                "WORKFLOW.PARSE.UNKNOWN_FIELD",
+                f"Unknown key '{key}' in an agent block.",
+                (*path, "agent", key),
+                hint="Write it beside `agent:`.",
+                at_key=True,
+            )
         for key in inner.keys() & (outer.keys() - {"type"}):
             self.reader.note(
                 "WORKFLOW.PARSE.DUPLICATE_KEY",

@@ -100,7 +100,7 @@ def run_cli(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as stop:
         result = stop.exit_code
     except click.ClickException as error:
-        result = _usage_error(error)
+        result = _usage_error(error, arguments)
     except click.Abort:
         result = 130
     except KeyboardInterrupt:
@@ -111,7 +111,7 @@ def run_cli(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001  the last line of defence: a person sees no traceback
         from awf.interfaces.cli.failure import report_failure
 
-        result = 0 if _is_about_stdout(error) else report_failure(error, arguments)
+        result = report_failure(error, arguments)
     status = result if isinstance(result, int) else 0
     return _flushed(status)
 
@@ -123,24 +123,14 @@ def _open_missing_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  it stays
 
 
-def _is_about_stdout(error: Exception) -> bool:
-    """Whether standard output could not take the answer. `_flushed` tells it then."""
-    if not isinstance(error, OSError) or error.filename is not None:
-        return False
-    try:
-        sys.stdout.flush()
-    except OSError:
-        return True
-    return False
+def _usage_error(error: click.ClickException, arguments: Sequence[str]) -> int:
+    from awf.domain.errors import AwfError
+    from awf.interfaces.cli.failure import report_failure
 
-
-def _usage_error(error: click.ClickException) -> int:
     context: Any = getattr(error, "ctx", None)
-    sys.stderr.write(f"error: {error.format_message()}\n")
-    sys.stderr.write("  USER.INPUT.USAGE\n")
     command = context.command_path if context is not None else "awf"
-    sys.stderr.write(f"  hint: {command} --help\n")
-    return 1
+    message = error.format_message()
+    return report_failure(AwfError("USER.INPUT.USAGE", message, hint=f"{command} --help"), arguments)
 
 
 def _flushed(status: int) -> int:
@@ -151,7 +141,7 @@ def _flushed(status: int) -> int:
         _abandon(sys.stdout)
     except OSError as error:
         _abandon(sys.stdout)
-        status = status or _lost_answer(error)
+        status = status or _lost(error)
     try:
         sys.stderr.flush()
     except OSError:
@@ -159,13 +149,10 @@ def _flushed(status: int) -> int:
     return status
 
 
-def _lost_answer(error: OSError) -> int:
-    from awf.domain.errors import AwfError
+def _lost(error: OSError) -> int:
     from awf.interfaces.cli.failure import report_failure
 
-    what = f"The answer could not be written to standard output: {error.strerror}."
-    hint = "Check the free space where the output goes."
-    return report_failure(AwfError("SYSTEM.IO.WRITE_FAILED", what, hint=hint), ())
+    return report_failure(error, ())
 
 
 def _abandon(stream: TextIO) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import tempfile
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
 
 __all__ = ["report_failure"]
 
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+
 
 def _format(arguments: Sequence[str]) -> str:
     """The form of answer that was asked for, also where the command line was never understood."""
     words = list(arguments)
     chosen = ""
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip(words, [*words[1:], ""], strict=False):
         if word in {"-o", "--output"}:
             chosen = following
         elif word.startswith(("-o", "--output=")):
@@ -35,7 +38,7 @@ def report_failure(error: Exception, arguments: Sequence[str]) -> int:
     from awf.interfaces.cli.rendering.line_writer import LineWriter
     from awf.interfaces.cli.rendering.problems import error_document, error_lines
 
-    known = error if isinstance(error, AwfError) else _bug(error)
+    known = _known(error)
     color = sys.stderr.isatty() and "NO_COLOR" not in os.environ
     wanted = _format(arguments)
     if wanted in {"json", "ndjson"}:
@@ -51,6 +54,18 @@ def report_failure(error: Exception, arguments: Sequence[str]) -> int:
 def _event_head() -> dict[str, Any]:
     """What every line of NDJSON has; here without a run to speak of."""
     return {"type": "error", "run_id": "", "seq": 0, "time": round(time.time(), 6), "path": ""}
+
+
+def _known(error: Exception) -> AwfError:
+    if isinstance(error, AwfError):
+        return error
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        where = error.filename or "The output"
+        hint = "Check the free space and the permissions where it goes."
+        return AwfError(
+            "SYSTEM.IO.WRITE_FAILED", f"{where} could not be written: {error.strerror}.", hint=hint
+        )
+    return _bug(error)
 
 
 def _bug(error: Exception) -> AwfError:

@@ -71,7 +71,10 @@ def run_to_the_end(
 ) -> RunOutcome:
     """Prepare and execute one run with view and signals. Everything is ended before this returns."""
     app.set_up_logging()
-    return asyncio.run(_session(app, options, prepare))
+    try:
+        return asyncio.run(_session(app, options, prepare))
+    except asyncio.CancelledError:  # asked to stop so often that not even the end could be waited for
+        raise KeyboardInterrupt from None
 
 
 async def _session(

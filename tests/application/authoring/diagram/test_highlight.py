@@ -35,5 +35,9 @@ def test_steps_of_a_called_workflow_are_not_taken_for_states_of_this_one(sample)
 
 
 def test_a_later_attempt_counts_for_its_state_and_hooks_do_not_count(sample):
-    rows = [row("test", "failed", 1.0), row("test@2", "success", 2.0), row("test/hooks/post/0", "failed", 3.0)]
+    rows = [
+        row("test", "failed", 1.0),
+        row("test@2", "success", 2.0),
+        row("test/hooks/post/0", "failed", 3.0),
+    ]
     assert highlight_of(graph_of(sample("fixing")), rows) == {"test": "success"}

@@ -151,6 +151,7 @@ def test_a_summary_of_a_run_that_never_ended_says_interrupted(tell):
 def test_a_summary_is_written_once(tell):
     out = io.StringIO()
     summary = JsonSummary(out)
+    summary.on_event(e.Stamped("r1", 1, 0.0, e.WorkflowStarted(workflow="w")))
     summary.close()
     first = out.getvalue()
     summary.close()

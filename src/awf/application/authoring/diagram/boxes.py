@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HEADER", "LABEL_SIZE", "PADDING", "Face", "Line", "face_of", "header_of", "label_text"]
 
-NAME_SIZE, DETAIL_SIZE, LABEL_SIZE = 13.0, 11.0, 10.5
+_NAME_SIZE, _DETAIL_SIZE, LABEL_SIZE = 13.0, 11.0, 10.5
 PADDING = 16.0  # inside a group
 HEADER = 40.0  # a group's title
 _WIDEST, _LABEL_WIDEST = 210.0, 190.0
@@ -59,8 +59,8 @@ def label_text(label: str) -> Line:
 
 def _lines(node: Node, widest: float) -> tuple[Line, ...]:
     written = (
-        (node.name, "name", NAME_SIZE),
-        (node.detail, "detail", DETAIL_SIZE),
-        (" · ".join(node.marks), "mark", DETAIL_SIZE),
+        (node.name, "name", _NAME_SIZE),
+        (node.detail, "detail", _DETAIL_SIZE),
+        (" · ".join(node.marks), "mark", _DETAIL_SIZE),
     )
     return tuple(Line(fitted(text, size, widest), kind, size) for text, kind, size in written if text.strip())

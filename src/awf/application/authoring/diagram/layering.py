@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 __all__ = ["back_links", "discovery", "longest_paths"]
 
-Pair = tuple[int, int]
+_Pair = tuple[int, int]
 
 
-def _leaving(count: int, pairs: Sequence[Pair]) -> list[list[int]]:
+def _leaving(count: int, pairs: Sequence[_Pair]) -> list[list[int]]:
     """For each item, the numbers of the links that leave it."""
     leaving: list[list[int]] = [[] for _ in range(count)]
     for number, (source, _) in enumerate(pairs):
@@ -20,7 +20,7 @@ def _leaving(count: int, pairs: Sequence[Pair]) -> list[list[int]]:
     return leaving
 
 
-def _walk(count: int, pairs: Sequence[Pair]) -> tuple[list[int], set[int]]:
+def _walk(count: int, pairs: Sequence[_Pair]) -> tuple[list[int], set[int]]:
     """Visit everything depth first, in order: the order of discovery, and the links that lead back."""
     leaving = _leaving(count, pairs)
     order: list[int] = []
@@ -47,12 +47,12 @@ def _walk(count: int, pairs: Sequence[Pair]) -> tuple[list[int], set[int]]:
     return order, back
 
 
-def back_links(count: int, pairs: Sequence[Pair]) -> set[int]:
+def back_links(count: int, pairs: Sequence[_Pair]) -> set[int]:
     """The links to leave out so that no circle remains."""
     return _walk(count, pairs)[1]
 
 
-def discovery(count: int, pairs: Sequence[Pair]) -> list[int]:
+def discovery(count: int, pairs: Sequence[_Pair]) -> list[int]:
     """For each item, when a walk along the links meets it."""
     place = [0] * count
     for number, item in enumerate(_walk(count, pairs)[0]):
@@ -60,7 +60,7 @@ def discovery(count: int, pairs: Sequence[Pair]) -> list[int]:
     return place
 
 
-def longest_paths(count: int, pairs: Sequence[Pair]) -> list[int]:
+def longest_paths(count: int, pairs: Sequence[_Pair]) -> list[int]:
     """For each item the length of the longest way to it. There must be no circle."""
     leaving = _leaving(count, pairs)
     waiting_for = [0] * count

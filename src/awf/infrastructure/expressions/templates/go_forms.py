@@ -150,6 +150,9 @@ class _Reader:
         first = self._tokens[self.at]
         if first.word in _FUNCTIONS:
             self.at += 1
+            if piped and first.word in _WITH_SEPARATOR:
+                hint = f"Write {{{{ value | {first.word}(',') }}}}."
+                raise ExpressionError(f"{first.word} takes its value first", offset=first.start, hint=hint)
             return _call(first, [*self._operands(), *([piped] if piped else [])])
         if piped is not None or (first.word and first.word not in _CONSTANTS and self._followed()):
             raise ExpressionError(

@@ -117,7 +117,7 @@ class _TemplateRewriting:
             if speaks_go(test):
                 self._put(pipeline(test))
             else:
-                self._rewrite(read_tokens(self._text, test[0].start, block.outer, go=False), block.outer)
+                self._rewrite(read_tokens(self._text, test[0].start, test[-1].end, go=False), test[-1].end)
         self._out.put(f" {self._text[block.outer : block.end - 2]}%}}", block.outer)
 
     def _put(self, pieces: list[Piece]) -> None:

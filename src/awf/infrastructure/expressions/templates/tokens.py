@@ -22,6 +22,9 @@ _WORD = re.compile(
       | (?P<operator>:=|==|!=|<=|>=|//|\*\*|.)""",
     re.DOTALL | re.VERBOSE,
 )
+_BEFORE_OPERANDS = frozenset(
+    {"if", "elif", "else", "not", "and", "or", "in", "is", "for", "set", "with", "call", "filter", "print"}
+)
 _ATTRIBUTE = re.compile(r"\.(?:[^\W\d]\w*|\d+)")
 
 
@@ -43,7 +46,9 @@ class Token(NamedTuple):
 
     @property
     def operand(self) -> bool:
-        return self.kind != "operator" or self.text in {")", "]", "}"}
+        if self.kind == "operator":
+            return self.text in {")", "]", "}"}
+        return self.word not in _BEFORE_OPERANDS
 
 
 def read_tokens(text: str, start: int, end: int, *, go: bool) -> list[Token]:

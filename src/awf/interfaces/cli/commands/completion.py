@@ -8,13 +8,13 @@ import click
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> int:
-    r"""Print the completion script for SHELL. Commands, workflows and run ids are completed.
+    """Print the completion script for SHELL. Commands, workflows and run ids are completed.
 
     \b
     bash:  awf completion bash >> ~/.bashrc
     zsh:   awf completion zsh >> ~/.zshrc
     fish:  awf completion fish > ~/.config/fish/completions/awf.fish
-    """
+    """  # noqa: D301  click reads the mark
     from click.shell_completion import get_completion_class
 
     from awf.interfaces.cli.app import cli

@@ -94,8 +94,6 @@ def _order(indent: int, plan: Plan) -> Iterator[Line]:
             yield indented(indent, "after a failure")
         yield from row(indent, str(number), " or ".join(map(one_line, wave.states)))
         yield from _inside(indent, wave, 2)
-    if plan.never:
-        yield from row(indent, "never", ", ".join(map(one_line, plan.never)))
 
 
 def _inside(indent: int, wave: Wave, deeper: int) -> Iterator[Line]:
