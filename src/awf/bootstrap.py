@@ -8,13 +8,14 @@ from __future__ import annotations
 import functools
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from awf import __version__
 from awf.domain.redaction import Masker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from awf.application.authoring.validation import Validator
     from awf.application.running.service import ExecutionService
@@ -34,7 +35,35 @@ if TYPE_CHECKING:
     from awf.infrastructure.stores.runs import SqliteRunStore
     from awf.infrastructure.yaml_files.library import WorkflowLibrary
 
-__all__ = ["App"]
+__all__ = ["App", "LateMapping"]
+
+T = TypeVar("T")
+
+
+class LateMapping(MutableMapping[str, T]):
+    """Names are known at once; a value is made when it is first asked for."""
+
+    def __init__(self, makers: dict[str, Callable[[], T]]) -> None:
+        self._makers = makers
+        self._made: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __setitem__(self, name: str, value: T) -> None:
+        self._makers[name] = lambda: value
+
+    def __delitem__(self, name: str) -> None:
+        del self._makers[name]
+        self._made.pop(name, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
 
 
 class App:
@@ -85,10 +114,13 @@ class App:
         return ExpressionLanguage()
 
     @functools.cached_property
-    def providers(self) -> dict[str, AgentProvider]:
-        from awf.infrastructure.agents.scripted.provider import ScriptedAgent
+    def providers(self) -> LateMapping[AgentProvider]:
+        def scripted() -> AgentProvider:
+            from awf.infrastructure.agents.scripted.provider import ScriptedAgent
 
-        return {"scripted": ScriptedAgent()}
+            return ScriptedAgent()
+
+        return LateMapping({"scripted": scripted})
 
     @functools.cached_property
     def schemas(self) -> RustJsonSchemas:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from typing import TYPE_CHECKING, Any
@@ -55,6 +54,8 @@ def _from_text(kind: str, text: str) -> Any:
     if kind == "array" and not text.startswith("["):
         return [part.strip() for part in text.split(",") if part.strip()]
     if kind in {"array", "object"}:
+        import json
+
         parsed = json.loads(text)
         if isinstance(parsed, _PYTHON_TYPES[kind]):
             return parsed
@@ -78,7 +79,7 @@ def check_value(
     try:
         typed = _coerce(item.type, value)
     except ValueError:
-        return value, [f"'{item.name}' must be {_WANTED[item.type]}, not {json.dumps(value, default=str)}."]
+        return value, [f"'{item.name}' must be {_WANTED[item.type]}, not {value!r}."]
     wrong: list[str] = []
     allowed = item.enum if item.enum is not None else item.validation.enum if item.validation else None
     if allowed is not None and typed not in allowed and str(typed) not in [str(choice) for choice in allowed]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -45,5 +44,7 @@ def suggest(word: str, candidates: Iterable[str]) -> str:
     same = folded.get(word.lower().replace("-", "_"))
     if same is not None:
         return same
+    import difflib  # late: most files have no mistakes
+
     found = difflib.get_close_matches(word, pool, n=1, cutoff=0.6)
     return found[0] if found else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -27,6 +26,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
+        import hashlib
+
         return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
 
     def called(self, caller: str, written: str) -> str | None:

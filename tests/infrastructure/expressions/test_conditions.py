@@ -78,7 +78,7 @@ def failure(text: str, context: Mapping[str, Any] = CONTEXT) -> ExpressionError:
         "vars.a-b == 'v'",
         "states.test.exit_code-1 == 2 && states.test.exit_code - 1 == 2",
         "inputs.name.matches('^pr.d$') && inputs.name.startsWith('pr')",
-        "[1, 2,] == [1, 2] && {'a': {'b': 1}}.a.b == 1",
+        "[1, 2,] == [1, 2] && {'a': {'b': 1}}.a.b == 1 && {} != {'a': 1, 'b': 2,}",
         "timestamp('2024-01-02T00:00:00Z') < timestamp('2024-01-03T00:00:00Z')",
         "'é🙂' == \"é🙂\" && '\\u00e9' == 'é'",
         "r'\\d' == '\\\\d'",
@@ -91,6 +91,7 @@ def failure(text: str, context: Mapping[str, Any] = CONTEXT) -> ExpressionError:
         "!has(states.my-step.json.none.deep) && !has(states.test.output.deep) && has(states['my-step'].json['ok'])",
         "has(states.my-step.json.items.0.name) && !has(states.my-step.json.items.7) && !has(error.message)",
         "inputs.list.exists(v, has(states.test) && v == 1)",
+        "has(inputs.list[0]) && !has(inputs.list['0'])",
         "[{'a': 1}].all(v, has(v.a) && !has(v.b) && has(v['a']))",
     ],
 )  # fmt: skip
@@ -225,6 +226,7 @@ def test_a_line_break_that_spoils_a_number_is_pointed_out():
         ("has(1)", 4, "path"),
         ("f(1,)", 4, "')'"),
         ("{1: 2", 0, "{ is not closed"),
+        ("{1 2}", 3, "'2'"),
         ("a @ b", 2, "'@'"),
         ("in == 1", 0, "'in'"),
         ("inputs. == 1", 8, "'=='"),
@@ -258,3 +260,12 @@ def test_a_mapping_that_fails_makes_the_condition_fail():
             raise OSError("disk gone")
 
     assert "disk gone" in failure("inputs.a == 1", {"inputs": Failing(a=1)}).message
+
+
+def test_an_interruption_passes_through():
+    class Interrupting(dict[str, Any]):
+        def __getitem__(self, key: str) -> Any:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        holds("inputs.a == 1", {"inputs": Interrupting(a=1)})

@@ -80,6 +80,7 @@ def outcome(action: Any, context: Any) -> Any:
 @example("{{ inputs.7 }}", {"inputs": {"7": "text key"}})
 @example("{{ inputs[7] }}", {"inputs": {"7": "text key"}})
 @example("{{ inputs.x.0 }}", {"inputs": {"x": "text"}})
+@example("{{ inputs.x['0'] }}", {"inputs": {"x": [1]}})
 def test_a_template_of_plain_paths_means_the_same_on_both_ways(text, context):
     plain = plain_template(text)
     if plain is None:

@@ -58,6 +58,15 @@ def test_the_library_can_be_used_by_others_in_the_same_process(code):
     assert "cel.cel" in loaded_after(START + code)
 
 
+def test_the_whole_package_is_used_if_its_core_cannot_be_found():
+    code = (
+        "from awf.infrastructure.expressions.conditions import library\n"
+        "library.PathFinder = type('Nothing', (), {'find_spec': staticmethod(lambda *_: None)})\n"
+        "assert language.condition('inputs.a == 1').holds({'inputs': {'a': 1}})"
+    )
+    assert "cel.cli" in loaded_after(START + code)
+
+
 def test_what_was_compiled_is_remembered_within_bounds():
     language = ExpressionLanguage(remembered=2)
     first = language.template("{{ inputs.a }}")

@@ -96,6 +96,7 @@ def test_names_the_template_binds_are_not_references(text, expected):
         ("{% if not (a is defined) %}{{ a }}{% elif b %}{{ a }}{% else %}{{ a }}{% endif %}", ["a@11?", "a@30", "b@42", "a@49?", "a@66?"]),
         ("{% if 'x' in states %}{{ states.x.output }}{% endif %}{{ states.x.output }}", ["states@13", "states.x.output@25?", "states.x.output@57"]),
         ("{% if inputs.a %}{{ inputs.a }}{% endif %}", ["inputs.a@6", "inputs.a@20"]),
+        ("{% if a is undefined %}{% else %}{{ a }}{% endif %}", ["a@6?", "a@36?"]),
         ("{% if a is defined or b is defined %}{{ a }}{% endif %}", ["a@6?", "b@22?", "a@40"]),
     ],
 )  # fmt: skip

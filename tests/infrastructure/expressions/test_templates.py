@@ -129,6 +129,11 @@ def test_bytes_are_refused_rather_than_guessed_at():
         ("{{ 'a' ~ true ~ none ~ [1] }}", "atrue[1]"),
         ("{{ inputs.file.upper() }}", "A B.TXT"),
         ("{{ range(3) }}", "[0,1,2]"),
+        ("{{ 3 * 4 }} {{ 'ab' * 2 }} {{ 2 ** 8 }} {{ 1.5 * 2 }}", "12 abab 256 3.0"),
+        ("{{ [{'k': 1}, {'k': true}] | join('+', attribute='k') }}", "1+true"),
+        ("{% block b %}{{ inputs.count }}{% endblock %}", "5"),
+        ("{% set x | upper %}a{{ inputs.count }}{% endset %}{{ x }}", "A5"),
+        ("{{ `raw text` }}", "raw text"),
         ("{{ inputs.list | map('string') }}", '["1","two","{\\"three\\":3}"]'),
     ],
 )
@@ -195,7 +200,8 @@ class Lazy(Mapping[str, Any]):
 )
 def test_lazy_mappings_are_asked_only_for_what_is_used(text):
     step = Lazy(output=lambda: "out", stderr=lambda: pytest.fail("not asked for"))
-    assert render(text, {"states": Lazy(build=lambda: step)}) == "out"
+    states = Lazy(build=lambda: step, other=lambda: pytest.fail("not asked for"))
+    assert render(text, Lazy(states=lambda: states, env=lambda: pytest.fail("not asked for"))) == "out"
     assert set(step.asked) == {"output"}
 
 
@@ -322,6 +328,14 @@ def test_whatever_goes_wrong_is_an_expression_error(text, part):
         ("{{ foo( }}", 0, "not closed"),
         ("{{ a) }}", 4, "')'"),
         ("{{ }}", 3, ""),
+        ("{{ inputs.a inputs.b }}", 12, "'inputs' was not expected here"),
+        ("{% set x %}", 0, "{% set %} is not closed"),
+        ("{% for x in %}{% endfor %}", 12, ""),
+        ("{{ (1, 2 }}", 0, "not closed"),
+        ("{{ inputs.a ? 1 }}", 12, "'?' was not expected here"),
+        ("{{ x[1 2] }}", 7, "was not expected here"),
+        ("{{ " + "9" * 5000 + " }}", 0, "cannot be read"),
+        ("{% frobnicate %}", 3, "frobnicate"),
     ],
 )
 def test_a_syntax_error_points_at_its_place(text, offset, part):
@@ -329,6 +343,25 @@ def test_a_syntax_error_points_at_its_place(text, offset, part):
         ExpressionLanguage().template(text)
     assert caught.value.offset == offset
     assert part in caught.value.message
+
+
+class Vanishing(dict[str, Any]):
+    """Says once that a key is missing, and then fails altogether."""
+
+    def __getitem__(self, key: str) -> Any:
+        if self:
+            raise OSError("disk gone")
+        self["asked"] = True
+        raise KeyError(key)
+
+
+@pytest.mark.parametrize("text", ["{{ inputs.a }}", "{{ inputs.a | upper }}"])
+def test_an_explanation_that_fails_is_still_an_expression_error(text):
+    assert "worked out" in failure(text, {"inputs": Vanishing()}).message
+
+
+def test_every_stand_in_for_carriage_returns_may_be_taken():
+    assert render("\x1c\x1d\x1e\x1f\x0b\x0c\r\n{{ 1 + 1 }}") == "\x1c\x1d\x1e\x1f\x0b\x0c\n2"
 
 
 def test_shell_lengths_are_not_comments():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tempfile
 from typing import TYPE_CHECKING
 
 from awf.domain.errors import AwfError
@@ -110,6 +109,8 @@ class DiskProjectFiles:
         return os.path.isdir(path)
 
     def scratch_script(self, content: str) -> str:
+        import tempfile
+
         handle, path = tempfile.mkstemp(prefix="awf-script-")
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             stream.write(content)

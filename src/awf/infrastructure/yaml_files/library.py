@@ -9,11 +9,11 @@ from awf.domain.errors import AwfError
 from awf.domain.problem import suggest
 from awf.domain.program import Definition, LoadedFile, LoadedProgram
 from awf.domain.workflow import CallState
-from awf.infrastructure.yaml_files.nodes import MAX_BYTES, YamlText, parse_yaml
-from awf.infrastructure.yaml_files.workflow_file import read_workflow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from awf.infrastructure.yaml_files.nodes import YamlText
 
 __all__ = ["WorkflowLibrary"]
 
@@ -122,6 +122,8 @@ class _Disk:
         self._library = library
 
     def read(self, file: str) -> bytes:
+        from awf.infrastructure.yaml_files.nodes import MAX_BYTES
+
         try:
             with open(file, "rb") as stream:
                 return stream.read(MAX_BYTES + 1)
@@ -160,6 +162,10 @@ class _Stored:
 
 
 def _read_program(root: str, source: _Texts) -> LoadedProgram:
+    # Late, so that a listing of names does not pay for the parser.
+    from awf.infrastructure.yaml_files.nodes import MAX_BYTES, parse_yaml
+    from awf.infrastructure.yaml_files.workflow_file import read_workflow
+
     texts: dict[str, str] = {}
     links: dict[str, str] = {}
     templates: dict[str, str] = {}

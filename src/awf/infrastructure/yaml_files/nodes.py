@@ -135,7 +135,7 @@ class YamlText:
 
 def _child(node: yaml.Node | None, part: str | int, *, key: bool) -> yaml.Node | None:
     if isinstance(node, yaml.MappingNode):
-        for key_node, value_node in node.value:
+        for key_node, value_node in entries(node):
             if isinstance(key_node, yaml.ScalarNode) and key_node.value == str(part):
                 return key_node if key else value_node
     elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):

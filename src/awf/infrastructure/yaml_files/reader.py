@@ -49,7 +49,8 @@ class Reader:
     # -- noting what is wrong ------------------------------------------------------------------------------------
 
     def note(self, code: str, message: str, path: NodePath, *, hint: str = "", at_key: bool = False) -> Any:
-        self.problems.append(Problem(code=code, message=message, path=path, hint=hint, at_key=at_key))
+        way_on = hint or f"awf explain {code}"
+        self.problems.append(Problem(code=code, message=message, path=path, hint=way_on, at_key=at_key))
         return BAD
 
     def wrong_type(self, node: yaml.Node, path: NodePath, wanted: str) -> Any:

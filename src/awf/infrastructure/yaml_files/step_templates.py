@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from awf.domain.step_template import Parameter
 from awf.infrastructure.yaml_files.nodes import YamlText, entries, key_text
 from awf.infrastructure.yaml_files.reader import BAD, Reader
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from awf.domain.problem import NodePath
+    from awf.domain.step_template import Parameter
 
 __all__ = ["apply_template"]
 
@@ -90,6 +90,8 @@ def _template_state(
     top = {key_text(key) or "": value for key, value in entries(document.root)}
     for key in top.keys() - {"name", "description", "parameters", "states"}:
         refuse(f"unknown key '{key}'.")
+    from awf.domain.step_template import Parameter
+
     declared: dict[str, tuple[Parameter, yaml.Node | None]] = {}
     parameters = top.get("parameters")
     for node in parameters.value if isinstance(parameters, yaml.SequenceNode) else []:

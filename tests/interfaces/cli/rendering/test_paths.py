@@ -33,7 +33,7 @@ def test_only_steps_of_the_workflow_itself_are_at_the_top():
 
 
 def test_the_turn_of_a_loop_is_read_from_the_path():
-    assert [iteration(path) for path in ("loop[12]/test", "loop[3]", "fan/lint", "fan/x[2]")] == [12, 3, 0, 0]
+    assert [iteration(path) for path in ("loop[12]/test", "loop[3]", "fan/lint", "fan/x[2]")] == [13, 4, 0, 0]
 
 
 def test_a_path_is_within_its_parents_but_not_within_a_namesake():

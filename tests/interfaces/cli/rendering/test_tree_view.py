@@ -77,7 +77,7 @@ def test_a_loop_tells_which_turn_it_is_in(view, terminal, tell):
     hear(view, tell.STORIES["loop"]()[:6])
     assert terminal.screen().splitlines() == [
         "run 01J8ZQ5W mend  resumed after 1 finished step",
-        "▶ loop  iteration 2 of 10  9s",
+        "▶ loop  iteration 3 of 10  9s",
         "  ✗ [1]/test  100ms  exit 2  EXECUTION.COMMAND.FAILED",
         "      | turn 1",
         "  ▶ [2]/test  9s  make test",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -100,9 +98,17 @@ def _load(path: str) -> Any:
 
 
 def _session(request: AgentRequest, turns: int) -> Session:
+    import hashlib
+
     known = request.session.id if request.session else ""
     fresh = hashlib.sha256(f"{request.run_id}/{request.path}".encode()).hexdigest()[:12]
     return Session(provider="scripted", id=known or f"scripted-{fresh}", turns=turns)
+
+
+async def _pause(seconds: float) -> None:
+    import asyncio  # late: checking options must stay light
+
+    await asyncio.sleep(seconds)
 
 
 class _Player:
@@ -122,7 +128,7 @@ class _Player:
         elif action.kind == "tool":
             self._tool(value)
         elif action.kind == "wait":
-            await asyncio.sleep(parse_duration(value) or 0.0)
+            await _pause(parse_duration(value) or 0.0)
         elif action.kind == "usage":
             cost = value.get("cost")
             spent = Usage(
@@ -140,7 +146,7 @@ class _Player:
             self.said.append(piece)
             self._show(TextDelta(piece))
             if self._delay:
-                await asyncio.sleep(self._delay)
+                await _pause(self._delay)
 
     def _tool(self, value: dict[str, Any]) -> None:
         self._calls += 1

@@ -13,7 +13,7 @@ from awf.infrastructure.expressions.conditions.references import findings_in
 from awf.infrastructure.expressions.conditions.values import need_for, taken
 from awf.infrastructure.expressions.conditions.writer import executable, variable
 from awf.infrastructure.expressions.failures import explained
-from awf.infrastructure.expressions.values import MISSING, child, follow, steps
+from awf.infrastructure.expressions.values import MISSING, child, follow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,7 +66,5 @@ class CelCondition:
             for root, (value, need) in values.items()
             if value is not MISSING
         }
-        answers = {
-            name: follow(context, steps(path)) is not MISSING for name, path in self._questions.items()
-        }
+        answers = {name: follow(context, path) is not MISSING for name, path in self._questions.items()}
         return known | answers

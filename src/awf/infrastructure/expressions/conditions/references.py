@@ -20,15 +20,16 @@ from awf.infrastructure.expressions.conditions.nodes import (
     Unary,
     children,
 )
+from awf.infrastructure.expressions.values import Part
 
 __all__ = ["Findings", "findings_in"]
 
-Parts = tuple[str, ...]
+Parts = tuple[Part, ...]
 
 
 class Findings(NamedTuple):
     references: tuple[Reference, ...]
-    needed: tuple[Parts, ...]  # the paths whose values are used
+    needed: tuple[tuple[str, ...], ...]  # the paths whose values are used
     questions: dict[int, Parts]  # has() of a path known from the text: where it stands → the path
 
 
@@ -58,7 +59,7 @@ def findings_in(node: Node) -> Findings:
 class _Walk:
     def __init__(self) -> None:
         self.references: list[Reference] = []
-        self.needed: list[Parts] = []
+        self.needed: list[tuple[str, ...]] = []
         self.questions: dict[int, Parts] = {}
 
     def visit(self, node: Node, scope: _Scope) -> None:
@@ -86,8 +87,9 @@ class _Walk:
             self.visit(path.base, scope)
         elif path.parts[0] not in scope.bound | TYPES:
             guarded = asked or any(_related(path.parts, guard) for guard in scope.guards)
-            self.references.append(Reference(path.parts, path.base.at, guarded))
-            self.needed.append(path.parts)
+            names = tuple(map(str, path.parts))
+            self.references.append(Reference(names, path.base.at, guarded))
+            self.needed.append(names)
         for index in path.dynamic:
             self.visit(index, scope)
 
@@ -108,13 +110,13 @@ class _Walk:
 
 
 def _read_path(node: Node) -> _Path:
-    parts: list[str] = []
+    parts: list[Part] = []
     dynamic: list[Node] = []
     while isinstance(node, Member | Index):
         if isinstance(node, Member):
             parts.append(node.name)
         elif isinstance(node.key, Literal) and node.key.value is not None:
-            parts.append(str(node.key.value))
+            parts.append(node.key.value)
         else:
             parts.clear()
             dynamic.insert(0, node.key)

@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 from jinja2 import nodes
 
+from awf.infrastructure.expressions.values import Part
+
 __all__ = ["Chain", "Parts", "read_chain"]
 
-Parts = tuple[str, ...]
+Parts = tuple[Part, ...]
 
 
 class Chain(NamedTuple):
@@ -20,7 +22,7 @@ class Chain(NamedTuple):
 
 
 def read_chain(node: nodes.Expr) -> Chain:
-    parts: list[str] = []
+    parts: list[Part] = []
     dynamic: list[nodes.Node] = []
     while isinstance(node, nodes.Getattr | nodes.Getitem):
         known = _known(node)
@@ -35,10 +37,10 @@ def read_chain(node: nodes.Expr) -> Chain:
     return Chain(node, tuple(reversed(parts)), dynamic)
 
 
-def _known(node: nodes.Getattr | nodes.Getitem) -> str | None:
+def _known(node: nodes.Getattr | nodes.Getitem) -> Part | None:
     if isinstance(node, nodes.Getattr):
         return node.attr
     argument = node.arg
     if isinstance(argument, nodes.Const) and type(argument.value) in {str, int}:
-        return str(argument.value)
+        return argument.value  # type: ignore[no-any-return]
     return None

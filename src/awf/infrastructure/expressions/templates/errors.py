@@ -12,7 +12,7 @@ from awf.infrastructure.expressions.failures import not_defined
 from awf.infrastructure.expressions.templates.absent import MissingValueError
 from awf.infrastructure.expressions.templates.plain import template_remedy
 from awf.infrastructure.expressions.templates.tree import RefusedError
-from awf.infrastructure.expressions.values import MISSING, Part, follow, steps
+from awf.infrastructure.expressions.values import MISSING, Part, follow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Diagnosis", "syntax_error"]
 
 _SYNTAX_HINT = "Templates are Jinja: {{ inputs.name }}, {{ value | filter }}, {% if a == b %}…{% endif %}."
-_DICT_METHODS = {"items": "items", "keys": "list", "values": "dictsort", "get": "default"}
+_DICT_METHODS = {"items": "items", "keys": "list", "values": "items", "get": "default"}
 _EXPECTED = re.compile(r"expected token '(?P<expected>[^']*)', got '(?P<got>.*)'$", re.DOTALL)
 _UNCLOSED = re.compile(r"innermost block that needs to be closed is '(?P<tag>\w+)'")
 _QUOTES = {repr("'"), repr('"')}
@@ -112,14 +112,13 @@ class Diagnosis(NamedTuple):
 
     def _candidates(self, tail: tuple[Part, ...], context: Mapping[str, Any]) -> Iterator[Use]:
         """The paths in the template that end in this missing tail."""
-        names = tuple(map(str, tail))
         for use in self.uses:
-            if use.reached[-len(names) :] == names and _leads_nowhere(use, context):
+            if use.reached[-len(tail) :] == tail and _leads_nowhere(use, context):
                 yield use
 
 
 def _leads_nowhere(use: Use, context: Mapping[str, Any]) -> bool:
-    return not use.free or follow(context, steps(use.reached)) is MISSING
+    return not use.free or follow(context, use.reached) is MISSING
 
 
 def _remedy(path: tuple[Part, ...]) -> str:

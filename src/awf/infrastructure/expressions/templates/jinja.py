@@ -15,9 +15,12 @@ from awf.infrastructure.expressions.templates.errors import Diagnosis, syntax_er
 from awf.infrastructure.expressions.templates.references import uses_of
 from awf.infrastructure.expressions.templates.rewriting import rewrite_template
 from awf.infrastructure.expressions.templates.tree import alone, check_tree, prepare_tree, restore_returns
+from awf.infrastructure.expressions.values import MISSING, child
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from jinja2.runtime import Context
 
     from awf.infrastructure.expressions.templates.source_map import Rewritten
 
@@ -57,13 +60,18 @@ class JinjaTemplate:
         self._rewritten = rewritten
         self._uses = uses_of(tree, environment().globals)
         self._single = alone(tree)
+        self._names = {name.name for name in tree.find_all(nodes.Name)}
         self._tree: nodes.Template | None = tree
         self._template: Template | None = None
 
     @property
     def references(self) -> tuple[Reference, ...]:
         origin = self._rewritten.origin
-        return tuple(Reference(use.parts, origin(use.offset), use.guarded) for use in self._uses if use.free)
+        return tuple(
+            Reference(tuple(map(str, use.parts)), origin(use.offset), use.guarded)
+            for use in self._uses
+            if use.free
+        )
 
     def render(self, context: Mapping[str, Any]) -> str:
         try:
@@ -84,7 +92,7 @@ class JinjaTemplate:
     def _text(self, context: Mapping[str, Any]) -> str:
         template = self._compiled()
         pieces, size = [], 0
-        for piece in template.root_render_func(template.new_context(dict(context))):
+        for piece in template.root_render_func(self._scope(template, context)):
             pieces.append(piece)
             size += len(piece)
             if size > _LARGEST_TEXT:
@@ -93,10 +101,15 @@ class JinjaTemplate:
 
     def _result(self, context: Mapping[str, Any]) -> Any:
         template = self._compiled()
-        scope = template.new_context(dict(context))
+        scope = self._scope(template, context)
         for _ in template.root_render_func(scope):
             pass
         return native(scope.vars[_RESULT])
+
+    def _scope(self, template: Template, context: Mapping[str, Any]) -> Context:
+        """Only the names that occur are asked for; the context may be lazy."""
+        found = {name: child(context, name) for name in self._names}
+        return template.new_context({name: value for name, value in found.items() if value is not MISSING})
 
     def _compiled(self) -> Template:
         """Python code is made on first use: checking a workflow needs only the tree."""

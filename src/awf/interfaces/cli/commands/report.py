@@ -53,7 +53,7 @@ def _diagram(app: App, run_id: str) -> str:
     """The workflow as it was when the run started."""
     import asyncio
 
-    from awf.application.authoring.diagram import graph_of, to_svg
+    from awf.application.authoring.diagram import graph_of, highlight_of, to_svg
     from awf.domain.errors import AwfError
 
     try:
@@ -61,4 +61,5 @@ def _diagram(app: App, run_id: str) -> str:
         program = app.validator.trusted(app.library.reload(definition))
     except AwfError:
         return ""
-    return to_svg(graph_of(program.main))
+    graph = graph_of(program.main)
+    return to_svg(graph, highlight=highlight_of(graph, app.store.steps(run_id)))

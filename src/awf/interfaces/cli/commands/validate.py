@@ -39,14 +39,16 @@ def command(workflows: tuple[str, ...], output: str) -> int:
 
 def _tell(problems: list[Problem], count: int, output: str) -> int:
     from awf.domain.errors import exit_status
-    from awf.interfaces.cli.rendering.problems import problem_lines, problems_document
-
     errors = [problem for problem in problems if problem.severity == "error"]
     if output == "json":
         import json
 
+        from awf.interfaces.cli.rendering.problems import problems_document
+
         sys.stdout.write(json.dumps(problems_document(problems), ensure_ascii=False, indent=2) + "\n")
     elif problems:
+        from awf.interfaces.cli.rendering.problems import problem_lines
+
         stream = sys.stdout if output == "text" else sys.stderr
         stream.write("\n".join(problem_lines(problems, color=use_color())) + "\n")
     elif output == "text":

@@ -19,19 +19,24 @@ class Blamed(NamedTuple):
 class FailureCause:
     """Remembers the step that a failed run is to be blamed on.
 
-    The failure of a branch fails its parent too, and often its siblings: the first and innermost is the cause. A
-    failure that the workflow had a way on from counts only when no other explains the end.
+    Only the last top-level step that failed can have ended the run. Inside it the failure of a branch fails its parent
+    too, and often its siblings: the first and innermost is the cause. A failure inside it that the workflow had a way on
+    from counts only when nothing else explains the end.
     """
 
     def __init__(self) -> None:
+        self._top = ""
         self._cause = Blamed()
         self._handled = Blamed()
 
     def heard(self, event: StepFailed) -> None:
         if event.cancelled:
             return
+        top = event.path.partition("/")[0].partition("[")[0]
+        if top != self._top:
+            self._top, self._cause, self._handled = top, Blamed(), Blamed()
         blamed = Blamed(event.path, event.code, event.message)
-        if event.handled and not is_within(self._cause.path, event.path):
+        if event.handled and event.path != top and not is_within(self._cause.path, event.path):
             self._handled = blamed
         elif not self._explained_already(event.path):
             self._cause = blamed

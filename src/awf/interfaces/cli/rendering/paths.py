@@ -36,9 +36,9 @@ def family(path: str) -> Family:
 
 
 def iteration(path: str) -> int:
-    """Which turn of the top-level loop the path belongs to, from 1; 0 when it is no loop."""
+    """Which turn of the top-level loop the path belongs to, counted from 1; 0 when it is no loop."""
     number = path.partition("/")[0].partition("[")[2].rstrip("]")
-    return int(number) if number.isdigit() else 0
+    return int(number) + 1 if number.isdigit() else 0
 
 
 def is_within(path: str, parent: str) -> bool:

@@ -1,0 +1,64 @@
+"""What the journeys share. Test modules are imported by path, so the harness is loaded here and handed out."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def _load(name: str):
+    known = f"journeys_{name}"
+    if known not in sys.modules:
+        spec = importlib.util.spec_from_file_location(known, Path(__file__).with_name(f"{name}.py"))
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[known] = module
+        spec.loader.exec_module(module)
+    return sys.modules[known]
+
+
+harness = _load("harness")
+
+
+@pytest.fixture
+def journey(tmp_path):
+    """A person's folders and the command in them. In the end nothing may be left running or lying about."""
+    here = harness.Journey(tmp_path)
+    try:
+        yield here
+        here.nothing_is_left()
+    finally:
+        here.clean_up()
+
+
+@pytest.fixture(name="until")
+def _until():
+    return harness.until
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A function that gives a folder on a disk of its own, of the size given."""
+    mounted = []
+
+    def make(size: str, *, read_only: bool = False) -> Path:
+        folder = tmp_path / f"disk-{len(mounted)}"
+        folder.mkdir()
+        options = f"size={size},mode=0700,uid={os.getuid()}" + (",ro" if read_only else "")
+        command = ["mount", "-t", "tmpfs", "-o", options, "journey", str(folder)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            pytest.skip("there is no mount command here")
+        if done.returncode:
+            pytest.skip(f"no disk can be mounted here: {done.stderr.strip()}")
+        mounted.append(folder)
+        return folder
+
+    yield make
+    for folder in mounted:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
