@@ -25,11 +25,7 @@ def run(stage: Stage) -> list[Row]:
         stage.write(f".awf/workflows/group{number % 10}/w{number:03}.yaml", text)
     taken = interleaved(
         stage.rounds(7),
-        {
-            "bare": stage.process(*BARE),
-            "list": stage.awf("list"),
-            "validate": stage.awf("validate"),
-        },
+        {"bare": stage.process(*BARE), "list": stage.awf("list"), "validate": stage.awf("validate")},
     )
     return [
         compared(f"awf list, {count} workflows / bare python", taken["list"], taken["bare"]),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bench.rows import TIMES
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -15,9 +17,17 @@ HEADINGS = ("what", "ours", "reference", "ratio", "must", "aim", "verdict")
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    multiple = "–" if row.ratio is None else f"{row.ratio:.2f}×"
+    multiple = "-" if row.ratio is None else f"{row.ratio:.2f}{TIMES}"
     limits = row.limits
-    return row.what, row.ours, row.reference, multiple, limits.shown(limits.must), limits.shown(limits.aim), row.verdict
+    return (
+        row.what,
+        row.ours,
+        row.reference,
+        multiple,
+        limits.shown(limits.must),
+        limits.shown(limits.aim),
+        row.verdict,
+    )
 
 
 def table_lines(rows: Sequence[Row]) -> Iterator[str]:
@@ -38,6 +48,7 @@ def noise_lines(rows: Sequence[Row]) -> Iterator[str]:
 
 def document(rows: Sequence[Row], machine: dict[str, Any], notes: Sequence[str]) -> dict[str, Any]:
     shown = [
-        {**dict(zip(HEADINGS, _cells(row), strict=True)), "ratio": row.ratio, "noise": row.noise} for row in rows
+        {**dict(zip(HEADINGS, _cells(row), strict=True)), "ratio": row.ratio, "noise": row.noise}
+        for row in rows
     ]
     return {"machine": machine, "rows": shown, "notes": list(notes)}

@@ -77,10 +77,10 @@ def for_each(items: int, command: str = "true") -> str:
 
 def branches(count: int, at_once: int, command: str = "true") -> str:
     names = [f"b{n}" for n in range(count)]
-    fan = (
-        f"  fan: {{type: parallel, parallel: [{', '.join(names)}], max_concurrent: {at_once}, on_success: done}}\n"
+    fan = f"  fan: {{type: parallel, parallel: [{', '.join(names)}], max_concurrent: {at_once}, on_success: done}}\n"
+    return _file(
+        "fan", "fan", [fan, *(f"  {name}: {{type: step, command: '{command}'}}\n" for name in names)]
     )
-    return _file("fan", "fan", [fan, *(f"  {name}: {{type: step, command: '{command}'}}\n" for name in names)])
 
 
 def one_output(megabytes: int) -> str:

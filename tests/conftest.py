@@ -1,9 +1,26 @@
-"""Fixtures that every suite may use."""
+"""Fixtures that every suite may use, and what makes `make test-race` a stress test.
+
+With AWF_RACE_ROUNDS=N each test marked `race` runs N times while every core is kept busy. Such a test always has to leave
+the process as it found it: no task, thread, child process, open socket or pipe, or temporary file of ours.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import psutil
 import pytest
 from awf.testing.laboratory import Laboratory
+
+ROUNDS = int(os.environ.get("AWF_RACE_ROUNDS", "0"))
+SETTLE_SECONDS = 10.0
 
 
 @pytest.fixture
@@ -14,3 +31,62 @@ def anyio_backend():
 @pytest.fixture
 def lab(tmp_path):
     return Laboratory(tmp_path)
+
+
+def pytest_generate_tests(metafunc):
+    if ROUNDS > 1 and metafunc.definition.get_closest_marker("race"):
+        metafunc.fixturenames.append("race_round")
+        metafunc.parametrize("race_round", range(1, ROUNDS + 1))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def busy_machine():
+    """Other work on every core, so that the scheduler interrupts where it seldom does."""
+    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)] if ROUNDS else []
+    yield
+    for hog in hogs:
+        hog.kill()
+        hog.wait()
+
+
+def snapshot() -> dict[str, set]:
+    me = psutil.Process()
+    handles = set()
+    if os.path.isdir("/proc/self/fd"):
+        for number in os.listdir("/proc/self/fd"):
+            try:
+                target = os.readlink(f"/proc/self/fd/{number}")
+            except OSError:
+                continue
+            if target.startswith(("socket:", "pipe:", "anon_inode:[pidfd]")):
+                handles.add(f"{number} {target}")
+    return {
+        "threads": {thread.name for thread in threading.enumerate() if thread.name.startswith("awf")},
+        "processes": {child.pid for child in me.children(recursive=True)},
+        "handles": handles,
+        "files": {path.name for path in Path(tempfile.gettempdir()).glob("awf-script-*")},
+    }
+
+
+def is_ours(task: asyncio.Task) -> bool:
+    """Not the task in which the test framework runs this very fixture."""
+    return not task.done() and "TestRunner" not in str(task.get_coro())
+
+
+@pytest.fixture(autouse=True)
+async def nothing_is_left_behind(request, anyio_backend):
+    """Only for `race` tests: what was not there before must be gone after a moment."""
+    if request.node.get_closest_marker("race") is None:
+        yield
+        return
+    before, tasks = snapshot(), asyncio.all_tasks()
+    yield
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while True:
+        left = {kind: now - before[kind] for kind, now in snapshot().items()}
+        left["tasks"] = {str(task.get_coro()) for task in asyncio.all_tasks() - tasks if is_ours(task)}
+        if not any(left.values()):
+            return
+        if time.monotonic() > deadline:
+            pytest.fail(f"left behind: { {kind: items for kind, items in left.items() if items} }")
+        await asyncio.sleep(0.01)

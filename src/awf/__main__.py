@@ -6,9 +6,21 @@ import sys
 
 
 def main() -> None:
-    from awf.interfaces.cli.app import run_cli
+    try:
+        from awf.interfaces.cli.app import run_cli
 
-    sys.exit(run_cli(sys.argv[1:]))
+        status = run_cli(sys.argv[1:])
+    except KeyboardInterrupt:  # before anything had begun
+        status = 130
+    _be_left_in_peace()
+    sys.exit(status)
+
+
+def _be_left_in_peace() -> None:
+    """Everything is done. An impatient Ctrl+C would only make the interpreter complain on its way out."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from awf.domain.errors import AwfError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from importlib.resources.abc import Traversable
 
 __all__ = ["Database", "Statement"]
 
@@ -37,6 +38,7 @@ class Database:
         self.folder = folder
         self.path = os.path.join(folder, "awf.db")
         self._open_folder()
+        self._migrations = _migrations()
         self.reader = self._connect()
         self._migrate()
         self._queue: queue.SimpleQueue[_Batch | None] = queue.SimpleQueue()
@@ -57,45 +59,40 @@ class Database:
                 connection = sqlite3.connect(
                     self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
                 )
+                self._refuse_newer(connection)
                 connection.execute("PRAGMA journal_mode=WAL")
                 connection.execute("PRAGMA synchronous=NORMAL")
         except sqlite3.Error as error:
             raise _unavailable(self.path, str(error)) from error
         return connection
 
-    def _migrate(self) -> None:
-        migrations = sorted(
-            (int(item.name[:4]), item)
-            for item in resources.files(__package__).joinpath("migrations").iterdir()
-            if item.name.endswith(".sql")
-        )
-        newest = migrations[-1][0]
-        current = self._version()
-        if current == newest:
-            return
+    def _refuse_newer(self, connection: sqlite3.Connection) -> None:
+        """Before anything is changed in a file whose layout we do not know."""
+        current, newest = _version(connection), max(self._migrations)
         if current > newest:
+            connection.close()
             raise AwfError(
                 "SYSTEM.STORE.NEWER",
                 f"{self.path} has layout {current}; this version knows {newest}.",
                 hint="Upgrade awf, or pass --storage DIR.",
             )
-        with _flock(f"{self.path}.lock"):
-            current = self._version()
-            try:
-                for number, item in migrations:
-                    if number > current:
-                        script = item.read_text(encoding="utf-8")
-                        self.reader.executescript(
-                            f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version={number};\nCOMMIT;"
-                        )
-            except sqlite3.Error as error:
-                raise _unavailable(self.path, str(error)) from error
 
-    def _version(self) -> int:
+    def _migrate(self) -> None:
         try:
-            return int(self.reader.execute("PRAGMA user_version").fetchone()[0])
-        except sqlite3.Error as error:
+            if _version(self.reader) < max(self._migrations):
+                with _flock(f"{self.path}.lock"):
+                    self._bring_up_to_date()
+        except (sqlite3.Error, OSError) as error:
             raise _unavailable(self.path, str(error)) from error
+
+    def _bring_up_to_date(self) -> None:
+        current = _version(self.reader)
+        for number, item in sorted(self._migrations.items()):
+            if number > current:
+                script = item.read_text(encoding="utf-8")
+                self.reader.executescript(
+                    f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version={number};\nCOMMIT;"
+                )
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -186,6 +183,16 @@ class Database:
             self._thread.join()
             self._thread = None
         self.reader.close()
+
+
+def _migrations() -> dict[int, Traversable]:
+    """The numbered steps from one layout to the next."""
+    folder = resources.files(__package__).joinpath("migrations")
+    return {int(item.name[:4]): item for item in folder.iterdir() if item.name.endswith(".sql")}
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _settle(done: asyncio.Future[list[int]], counts: list[int], failure: AwfError | None) -> None:

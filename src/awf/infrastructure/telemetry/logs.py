@@ -37,7 +37,7 @@ class _JsonFormatter(logging.Formatter):
             "time": round(record.created, 6),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "event" if hasattr(record, "fields") else "message": record.getMessage(),
             **getattr(record, "fields", {}),
         }
         if record.exc_info:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,6 +11,9 @@ from awf.domain.errors import AwfError, InvalidWorkflowError
 from awf.domain.settings import ConfigFile
 from awf.infrastructure.yaml_files.nodes import TooLargeError, parse_yaml, too_large
 from awf.infrastructure.yaml_files.reader import BAD, Reader
+
+if TYPE_CHECKING:
+    from awf.domain.problem import Problem
 
 __all__ = ["read_config"]
 
@@ -41,6 +45,9 @@ def read_config(path: str) -> ConfigFile | None:
         if config is not BAD and not problems:
             assert isinstance(config, ConfigFile)
             return config
-    raise InvalidWorkflowError(
-        [msgspec.structs.replace(problem, code="USER.CONFIG.INVALID") for problem in problems]
-    )
+    raise InvalidWorkflowError([_about_settings(problem) for problem in problems])
+
+
+def _about_settings(problem: Problem) -> Problem:
+    code = "USER.CONFIG.INVALID"
+    return msgspec.structs.replace(problem, code=code, hint=problem.hint.replace(problem.code, code))

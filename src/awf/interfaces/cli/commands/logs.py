@@ -20,14 +20,13 @@ _POLL_SECONDS = 0.1
 @listing_options("text", "ndjson")
 def command(run_id: str, follow: bool, verbose: int, storage: str | None, output: str) -> int:
     """Print what happened in RUN, in order; with -f also while it goes on, in whatever process."""
-    from awf.interfaces.cli.rendering.event_lines import EventLines
-    from awf.interfaces.cli.rendering.lines import line_text
+    from awf.interfaces.cli.rendering.plain_view import PlainView
     from awf.interfaces.cli.rendering.stored_events import stamped_from
     from awf.interfaces.cli.stored import stored_events
 
     store = make_app(storage=storage).store
     run = store.find(run_id)
-    lines = EventLines(verbose=verbose + 1)
+    view = PlainView(sys.stdout, verbose=verbose + 1, color=use_color())
     after = 0
     while True:
         alive = store.is_alive(run.id)  # looked at first: what it wrote last is then read below
@@ -38,9 +37,9 @@ def command(run_id: str, follow: bool, verbose: int, storage: str | None, output
 
                 sys.stdout.write(json.dumps(stored.fields, ensure_ascii=False) + "\n")
             elif (stamped := stamped_from(stored.fields)) is not None:
-                for line in lines.lines(stamped):
-                    sys.stdout.write(line_text(line, color=use_color()) + "\n")
+                view.on_event(stamped)
         sys.stdout.flush()
         if not follow or not alive:
+            view.close()
             return 0
         time.sleep(_POLL_SECONDS)
