@@ -17,6 +17,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from awf.testing.laboratory import Laboratory
 
 ROUNDS = int(os.environ.get("AWF_RACE_ROUNDS", "0"))
@@ -42,7 +43,11 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture(scope="session", autouse=True)
 def busy_machine():
     """Other work on every core, so that the scheduler interrupts where it seldom does."""
-    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)] if ROUNDS else []
+    hogs = (
+        [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+        if ROUNDS
+        else []
+    )
     yield
     for hog in hogs:
         hog.kill()

@@ -40,7 +40,9 @@ def test_an_engine_imports_the_standard_library_and_itself_only(engine):
 @pytest.mark.parametrize("engine", ["mcpserver", "acpserver"])
 def test_an_engine_can_be_imported_in_an_empty_environment(engine):
     code = f"import sys; sys.path.insert(0, {str(SRC)!r}); import {engine}; print('ok')"
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False
+    )
     assert done.stdout == "ok\n", done.stderr
 
 
@@ -53,7 +55,17 @@ def test_the_inner_layers_know_the_standard_library_and_msgspec_only(layer):
 
 
 def test_the_domain_touches_nothing_outside():
-    forbidden = {"asyncio", "os", "pathlib", "random", "socket", "subprocess", "tempfile", "threading", "time"}
+    forbidden = {
+        "asyncio",
+        "os",
+        "pathlib",
+        "random",
+        "socket",
+        "subprocess",
+        "tempfile",
+        "threading",
+        "time",
+    }
     for file in modules("awf/domain"):
         assert not forbidden & {name.split(".", 1)[0] for name in imported_roots(file)}, file
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 
 import pytest
+
 from awf.domain.errors import AwfError
 from awf.domain.events import LogLine, StepCompleted
 from awf.domain.ports.durability import Finished, Message, RunOutcome
@@ -20,14 +21,24 @@ DEFINITION = Definition(root="w.yaml", texts={"w.yaml": "name: w"})
 
 
 def record(run_id="r1"):
-    return RunRecord(id=run_id, workflow="w", source="w.yaml", status="running", started_at=time.time(), inputs={"a": 1, "b": "x"})
+    return RunRecord(
+        id=run_id,
+        workflow="w",
+        source="w.yaml",
+        status="running",
+        started_at=time.time(),
+        inputs={"a": 1, "b": "x"},
+    )
 
 
 def work(output="out", counter=None, **more):
     async def done():
         if counter is not None:
             counter.append(output)
-        return Finished(StepResult(status="success", output=output, **more), (StepCompleted(path="p", step="p", kind="step", duration_ms=1),))
+        return Finished(
+            StepResult(status="success", output=output, **more),
+            (StepCompleted(path="p", step="p", kind="step", duration_ms=1),),
+        )
 
     return done
 
@@ -42,7 +53,12 @@ async def journal(request, tmp_path):
 async def test_a_step_is_done_once_and_remembered_whole(journal):
     run = await journal.create(record(), DEFINITION, Masker())
     counter: list[str] = []
-    rich = {"json": {"k": [1, 2.5, None, True]}, "usage": Usage(1, 2, 0.5, "reported", 3), "stderr": "é\u0000x", "branches": {"b": StepResult(status="failed")}}
+    rich = {
+        "json": {"k": [1, 2.5, None, True]},
+        "usage": Usage(1, 2, 0.5, "reported", 3),
+        "stderr": "é\u0000x",
+        "branches": {"b": StepResult(status="failed")},
+    }
     first = await run.step("a/b[3]/c#2@4", work("one", counter, **rich))
     second = await run.step("a/b[3]/c#2@4", work("two", counter))
     assert first == second
@@ -136,7 +152,12 @@ async def test_forgetting_takes_the_attempts_timers_and_hooks_of_one_visit_only(
     await run.wait("timer:ab@2", 0.001)
     await run.deliver("approval:a", Message({"outcome": "reject"}))
     await run.forget("a")
-    assert [p for p in ("a", "a@2", "a/hooks/pre/0", "a#2", "ab", "a/inner", "x/a") if run.recorded(p)] == ["a#2", "ab", "a/inner", "x/a"]
+    assert [p for p in ("a", "a@2", "a/hooks/pre/0", "a#2", "ab", "a/inner", "x/a") if run.recorded(p)] == [
+        "a#2",
+        "ab",
+        "a/inner",
+        "x/a",
+    ]
     assert not run.answered("timer:a@2")
     assert run.answered("timer:ab@2")
     assert not run.answered("approval:a")

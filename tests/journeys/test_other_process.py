@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 from itertools import takewhile
 
 import pytest
@@ -360,3 +361,17 @@ def test_a_workflow_may_run_awf_itself(journey):
     output = journey.awf("show", told.json()["run_id"], "--step", "a").stdout
     assert json.loads(output)["run_id"] == inner["id"]
     assert journey.trace() == [inner["id"]]
+
+
+def test_whoever_only_looks_is_never_taken_for_an_owner(journey, live, until):
+    live.send(signal.SIGKILL)
+    live.wait()
+    until(lambda: journey.processes() == [])
+    look = "from awf.infrastructure.stores.ownership import is_owned\nprint('looking', flush=True)\nwhile True: is_owned({!r})"
+    folder = str(journey.storage / "runs" / live.run_id)
+    watcher = [sys.executable, "-c", look.format(folder)]
+    with subprocess.Popen(watcher, env=journey.environment, stdout=subprocess.PIPE) as watching:
+        assert watching.stdout.readline() == b"looking\n"
+        journey.touch("go")
+        journey.awf("resume", "last").succeeded()
+        watching.kill()

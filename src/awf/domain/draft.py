@@ -31,5 +31,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     workflow: Workflow | None
     states: dict[str, State]
     broken_states: frozenset[str] = frozenset()
-    inputs_known: bool = True  # False: the declarations of inputs are broken, so nothing is said about their uses
+    inputs_known: bool = (
+        True  # False: the declarations of inputs are broken, so nothing is said about their uses
+    )
     uses: tuple[Use, ...] = ()

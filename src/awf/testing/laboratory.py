@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from awf.bootstrap import App
-from awf.domain.events import Event, Stamped
 from awf.domain.ports.person import Answer
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from awf.application.running.service import Prepared
     from awf.application.running.services import RunServices
-    from awf.domain.events import ApprovalRequired, InputRequired
+    from awf.domain.events import ApprovalRequired, Event, InputRequired, Stamped
     from awf.domain.ports.durability import RunOutcome
     from awf.domain.ports.person import Person
     from awf.domain.ports.run_store import StepRow

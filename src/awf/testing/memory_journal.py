@@ -12,7 +12,6 @@ import msgspec
 from awf.domain.errors import AwfError
 from awf.domain.events import Event, Stamped
 from awf.domain.ports.durability import Finished, Message, RunOutcome
-from awf.domain.run import RunRecord, StepResult
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from awf.domain.ports.event_publisher import EventListener
     from awf.domain.program import Definition
     from awf.domain.redaction import Masker
+    from awf.domain.run import RunRecord, StepResult
 
 __all__ = ["MemoryJournal", "MemoryRun"]
 

@@ -20,14 +20,27 @@ states:
 
 
 async def test_a_run_is_logged_as_json_lines_without_its_secrets(lab, tmp_path):
-    app = App(cwd=str(tmp_path), environment={**lab.environment, "AWF_LOG_LEVEL": "info", "AWF_LOG_FORMAT": "json", "AWF_LOG_FILE": str(tmp_path / "log")})
+    app = App(
+        cwd=str(tmp_path),
+        environment={
+            **lab.environment,
+            "AWF_LOG_LEVEL": "info",
+            "AWF_LOG_FORMAT": "json",
+            "AWF_LOG_FILE": str(tmp_path / "log"),
+        },
+    )
     app.set_up_logging()
     lab.app = lambda: app
     await lab.run(WORKFLOW, {"password": "opensesame"}, listener=app.log_listener())
     set_up_logging("error", "console", None, Masker())
     text = (tmp_path / "log").read_text()
     lines = [json.loads(line) for line in text.splitlines()]
-    assert [line["event"] for line in lines] == ["workflow.started", "step.started", "step.failed", "workflow.failed"]
+    assert [line["event"] for line in lines] == [
+        "workflow.started",
+        "step.started",
+        "step.failed",
+        "workflow.failed",
+    ]
     assert [line["level"] for line in lines] == ["info", "info", "error", "error"]
     assert lines[0]["run_id"] == lines[-1]["run_id"]
     assert "opensesame" not in text

@@ -6,9 +6,12 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+
 from awf.testing.laboratory import Laboratory
 
-otlp = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason="the otel extra is not installed")
+otlp = pytest.importorskip(
+    "opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason="the otel extra is not installed"
+)
 
 WORKFLOW = """
 name: traced
@@ -29,7 +32,9 @@ def collector():
 
     class Receiver(BaseHTTPRequestHandler):
         def do_POST(self):
-            request = otlp.ExportTraceServiceRequest.FromString(self.rfile.read(int(self.headers["Content-Length"])))
+            request = otlp.ExportTraceServiceRequest.FromString(
+                self.rfile.read(int(self.headers["Content-Length"]))
+            )
             for resource in request.resource_spans:
                 for scope in resource.scope_spans:
                     spans.extend(scope.spans)
@@ -54,15 +59,41 @@ async def test_a_run_is_one_trace_from_workflow_to_shell_and_agent(tmp_path, col
     ran = await lab.run(WORKFLOW)
     assert ran.outcome.status == "completed", ran.outcome.error
     by_name = {span.name: span for span in spans}
-    assert set(by_name) == {"workflow.run", "step.a", "step.fan", "step.b", "step.c", "step.ask", "shell.execute", "agent.call"}
+    assert set(by_name) == {
+        "workflow.run",
+        "step.a",
+        "step.fan",
+        "step.b",
+        "step.c",
+        "step.ask",
+        "shell.execute",
+        "agent.call",
+    }
     assert len({span.trace_id for span in spans}) == 1
     parents = {span.span_id: span.name for span in spans}
-    chain = {span.name: parents.get(span.parent_span_id, "") for span in spans if span.name != "shell.execute"}
-    assert chain == {"workflow.run": "", "step.a": "workflow.run", "step.fan": "workflow.run", "step.b": "step.fan", "step.c": "step.fan",
-                     "step.ask": "workflow.run", "agent.call": "step.ask"}
-    assert {parents[span.parent_span_id] for span in spans if span.name == "shell.execute"} == {"step.a", "step.b", "step.c"}
+    chain = {
+        span.name: parents.get(span.parent_span_id, "") for span in spans if span.name != "shell.execute"
+    }
+    assert chain == {
+        "workflow.run": "",
+        "step.a": "workflow.run",
+        "step.fan": "workflow.run",
+        "step.b": "step.fan",
+        "step.c": "step.fan",
+        "step.ask": "workflow.run",
+        "agent.call": "step.ask",
+    }
+    assert {parents[span.parent_span_id] for span in spans if span.name == "shell.execute"} == {
+        "step.a",
+        "step.b",
+        "step.c",
+    }
     assert by_name["workflow.run"].trace_id.hex() in ran.output("a")
-    assert {attribute.key for attribute in by_name["agent.call"].attributes} >= {"provider", "model", "tokens_used"}
+    assert {attribute.key for attribute in by_name["agent.call"].attributes} >= {
+        "provider",
+        "model",
+        "tokens_used",
+    }
     assert b"very-secret-token" not in b"".join(span.SerializeToString() for span in spans)
 
 

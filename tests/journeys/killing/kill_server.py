@@ -22,7 +22,7 @@ import awf.application.running.steps.agent
 import awf.application.running.steps.command
 import awf.application.running.steps.loop
 import awf.application.running.steps.parallel
-import awf.application.running.steps.subworkflow  # noqa: F401  warm
+import awf.application.running.steps.subworkflow
 import awf.infrastructure.expressions
 import awf.infrastructure.stores.journal
 import awf.infrastructure.stores.runs  # noqa: F401  warm
@@ -78,10 +78,18 @@ async def execute(request: dict, points: Points) -> dict:
             prepared = await app.execution.resume(request["run_id"], services)
         else:
             program = app.execution.program(request["file"])
-            prepared = await app.execution.start(program, app.execution.inputs(program.main, {}, services), services)
+            prepared = await app.execution.start(
+                program, app.execution.inputs(program.main, {}, services), services
+            )
         outcome = await prepared.execute(lambda _stamped: None)
         error = f"{outcome.error.code}: {outcome.error.message}" if outcome.error else ""
-        return {"status": outcome.status, "outputs": outcome.outputs, "message": outcome.message, "error": error, "points": points.count}
+        return {
+            "status": outcome.status,
+            "outputs": outcome.outputs,
+            "message": outcome.message,
+            "error": error,
+            "points": points.count,
+        }
     finally:
         await app.close()
 
@@ -104,7 +112,7 @@ def main() -> None:
             try:
                 child(request)
                 code = 0
-            except BaseException:  # noqa: BLE001
+            except BaseException:
                 import traceback
 
                 traceback.print_exc()
@@ -119,7 +127,9 @@ def main() -> None:
                 break
             if ended == pid:
                 status = raw
-        sys.stdout.write(json.dumps({"killed": os.WIFSIGNALED(status), "code": os.waitstatus_to_exitcode(status)}) + "\n")
+        sys.stdout.write(
+            json.dumps({"killed": os.WIFSIGNALED(status), "code": os.waitstatus_to_exitcode(status)}) + "\n"
+        )
         sys.stdout.flush()
 
 

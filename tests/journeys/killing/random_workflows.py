@@ -23,7 +23,9 @@ class Maker:
     def command(self, inside: str = "") -> str:
         name = self.name("step")
         earlier = self.random.choice(self.used) if self.used and self.random.random() < 0.6 else None
-        text = f"echo {name}{inside}" + (f" after {{{{ states.{earlier}.output | length }}}}" if earlier else "")
+        text = f"echo {name}{inside}" + (
+            f" after {{{{ states.{earlier}.output | length }}}}" if earlier else ""
+        )
         state: dict[str, Any] = {"type": "step", "command": LOG + text}
         roll = self.random.random()
         if roll < 0.15:
@@ -34,7 +36,10 @@ class Maker:
             state["command"] = LOG + f"{text}; exit 3"
             state["continue_on_error"] = True
         elif roll < 0.35:
-            state["hooks"] = {"pre": [{"command": "true"}], "post": [{"log": "done {{ states." + name + ".output }}"}]}
+            state["hooks"] = {
+                "pre": [{"command": "true"}],
+                "post": [{"log": "done {{ states." + name + ".output }}"}],
+            }
         elif roll < 0.45:
             state["capture"] = {"stdout": f"v_{name}"}
         elif roll < 0.5:
@@ -46,28 +51,49 @@ class Maker:
         name = self.name("agent")
         earlier = self.random.choice(self.used) if self.used else None
         text = f"answer of {name}" + (f" about {{{{ states.{earlier}.output | length }}}}" if earlier else "")
-        self.states[name] = {"type": "agent", "provider": "scripted", "prompt": "go", "options": {"turns": [[{"say": text}, {"usage": {"input_tokens": 3}}]]}}
+        self.states[name] = {
+            "type": "agent",
+            "provider": "scripted",
+            "prompt": "go",
+            "options": {"turns": [[{"say": text}, {"usage": {"input_tokens": 3}}]]},
+        }
         return name
 
     def parallel(self, depth: int) -> str:
         name = self.name("fan")
         branches = [self.block(depth + 1, inner=True) for _ in range(self.random.randint(2, 4))]
-        self.states[name] = {"type": "parallel", "parallel": branches, "max_concurrent": self.random.choice([0, 1, 2])}
+        self.states[name] = {
+            "type": "parallel",
+            "parallel": branches,
+            "max_concurrent": self.random.choice([0, 1, 2]),
+        }
         return name
 
     def loop(self, depth: int) -> str:
         name = self.name("loop")
         count = self.random.randint(1, 3)
-        body = [self.block(depth + 1, inner=True, inside=" {{ loop.index }}") for _ in range(self.random.randint(1, 2))]
+        body = [
+            self.block(depth + 1, inner=True, inside=" {{ loop.index }}")
+            for _ in range(self.random.randint(1, 2))
+        ]
         if self.random.random() < 0.5:
             self.states[name] = {"type": "for_each", "items": list(range(count)), "body": body}
         else:
-            self.states[name] = {"type": "while", "while": f"loop.index < {count}", "max_iterations": 5, "body": body}
+            self.states[name] = {
+                "type": "while",
+                "while": f"loop.index < {count}",
+                "max_iterations": 5,
+                "body": body,
+            }
         return name
 
     def call(self) -> str:
         name = self.name("call")
-        self.states[name] = {"type": "call_workflow", "workflow": "./child.yaml", "inputs": {"n": self.random.randint(1, 9)}}
+        self.states[name] = {
+            "type": "call_workflow",
+            "workflow": "./child.yaml",
+            "inputs": {"n": self.random.randint(1, 9)},
+        }
         return name
 
     def block(self, depth: int, *, inner: bool = False, inside: str = "") -> str:
@@ -107,6 +133,12 @@ def make_workflow(seed: int) -> str:
     for name, following in zip(chain, [*chain[1:], "done"], strict=True):
         maker.states[name]["on_success"] = following
     outputs = {name: f"{{{{ states.{name}.output }}}}" for name in chain}
-    outputs |= {f"{name}_sum": f"{{{{ states.{name}.outputs.sum }}}}" for name in chain if name.startswith("call")}
-    states = {"initial": chain[0], **maker.states, "done": {"type": "terminal", "message": "end {{ states." + chain[-1] + ".status }}"}}
+    outputs |= {
+        f"{name}_sum": f"{{{{ states.{name}.outputs.sum }}}}" for name in chain if name.startswith("call")
+    }
+    states = {
+        "initial": chain[0],
+        **maker.states,
+        "done": {"type": "terminal", "message": "end {{ states." + chain[-1] + ".status }}"},
+    }
     return json.dumps({"name": f"random-{seed}", "outputs": outputs, "states": states}, indent=1)

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 from awf.bootstrap import App
 from awf.domain.ports.run_store import RunFilter
 from awf.domain.run import RunRecord
@@ -26,7 +27,10 @@ pytestmark = pytest.mark.journey
 @pytest.fixture(scope="module")
 def server():
     with subprocess.Popen(
-        [sys.executable, str(Path(__file__).parent / "kill_server.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, str(Path(__file__).parent / "kill_server.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         yield process
         process.stdin.close()
@@ -40,15 +44,24 @@ class Case:
         folder.mkdir()
         (folder / "workflow.yaml").write_text(make_workflow(seed), encoding="utf-8")
         (folder / "child.yaml").write_text(json.dumps(CHILD), encoding="utf-8")
-        self.environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "SHELL": "/bin/sh", "AWF_STORAGE": str(folder / "store")}
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "SHELL": "/bin/sh",
+            "AWF_STORAGE": str(folder / "store"),
+        }
 
     def ask(self, run_id: str | None, kill_at: int | None) -> dict | None:
         """One life of the engine: what it came to, or None when it was killed."""
         result = self.folder / "result.json"
         result.unlink(missing_ok=True)
         request = {
-            "cwd": str(self.folder), "file": str(self.folder / "workflow.yaml"), "environment": self.environment,
-            "run_id": run_id, "kill_at": kill_at, "result": str(result),
+            "cwd": str(self.folder),
+            "file": str(self.folder / "workflow.yaml"),
+            "environment": self.environment,
+            "run_id": run_id,
+            "kill_at": kill_at,
+            "result": str(result),
         }
         self.server.stdin.write(json.dumps(request) + "\n")
         self.server.stdin.flush()
@@ -97,7 +110,9 @@ def test_a_killed_run_resumes_to_the_same_end_and_repeats_nothing_finished(serve
             kills += 1
             record, recorded = case.recorded()
             run_id = record.id if record else None
-            if record and record.status == "completed":  # killed after the end was safe: nothing is left to do
+            if (
+                record and record.status == "completed"
+            ):  # killed after the end was safe: nothing is left to do
                 result = {**undisturbed, "outputs": record.outputs}
                 break
             finished = {line: count for line, count in now.items() if attempt_of(line) in recorded}

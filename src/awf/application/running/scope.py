@@ -214,7 +214,13 @@ class Frame:
     """Where in the run a state is executed: below which path, in which iteration, and whether only to look back."""
 
     def __init__(
-        self, prefix: str, loop: LoopContext | None = None, *, replay_only: bool = False, inner: bool = False, branches: bool = False
+        self,
+        prefix: str,
+        loop: LoopContext | None = None,
+        *,
+        replay_only: bool = False,
+        inner: bool = False,
+        branches: bool = False,
     ) -> None:
         self.prefix = prefix
         self.loop = loop

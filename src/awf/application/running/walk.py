@@ -268,7 +268,7 @@ class Walk:
         verdict = await ask_approval(step, state)
         if verdict == "run":
             self.run_context.approved.add(step.name)
-        if known or verdict == "once" or verdict == "run":
+        if known or verdict == "once" or verdict == "run":  # noqa: PLR1714  narrows the type
             return None
         now = self.services.clock()
         if verdict == "skip":

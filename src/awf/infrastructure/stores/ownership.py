@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 
 __all__ = ["Ownership", "is_owned"]
+
+# Whoever looks whether a run is owned holds the lock for a moment. Only an owner holds it longer than this.
+_TRIES, _GLANCE = 1, 0.005
 
 
 class Ownership:
@@ -16,12 +20,15 @@ class Ownership:
     def take(cls, folder: str) -> Ownership | None:
         """Own the run kept in this folder, or None while somebody else does."""
         handle = os.open(os.path.join(folder, "owner.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(handle)
-            return None
-        return cls(handle)
+        for _ in range(_TRIES):
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                time.sleep(_GLANCE)
+            else:
+                return cls(handle)
+        os.close(handle)
+        return None
 
     def release(self) -> None:
         if self._handle >= 0:

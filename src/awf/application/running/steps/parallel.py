@@ -32,7 +32,9 @@ class _Branches:
     def __init__(self, step: StepContext, state: ParallelState) -> None:
         self.step = step
         self.state = state
-        self.frame = Frame(f"{step.key}/", step.frame.loop, replay_only=step.frame.replay_only, inner=True, branches=True)
+        self.frame = Frame(
+            f"{step.key}/", step.frame.loop, replay_only=step.frame.replay_only, inner=True, branches=True
+        )
         self.results: dict[str, StepResult] = {}
         self._slots = asyncio.Semaphore(state.max_concurrent or len(state.parallel))
         self._ended = {name: asyncio.Event() for name in state.parallel}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Literal
 
 import click
 
@@ -32,7 +33,7 @@ _ENDINGS = {".mmd": "mermaid", ".md": "mermaid", ".dot": "dot", ".gv": "dot", ".
 )
 @click.option("--highlight", metavar="STATE", help="Make one state stand out.")
 def command(
-    workflow: str, form: str | None, target: str | None, direction: str, highlight: str | None
+    workflow: str, form: str | None, target: str | None, direction: Literal["TB", "LR"], highlight: str | None
 ) -> int:
     """Draw WORKFLOW. SVG opens in any browser; Mermaid goes into Markdown; DOT is for Graphviz."""
     from awf.application.authoring.diagram import graph_of, to_dot, to_mermaid, to_svg
@@ -47,7 +48,8 @@ def command(
         raise AwfError("USER.RUN.UNKNOWN_STEP", f"'{highlight}' is no state of {workflow}.", hint=hint)
     chosen = form or _ENDINGS.get(os.path.splitext(target or "")[1], "mermaid")
     draw = {"mermaid": to_mermaid, "dot": to_dot, "svg": to_svg}[chosen]
-    text = draw(graph_of(program.main), direction=direction, highlight=highlight)
+    marks = {highlight: "running"} if highlight else {}
+    text = draw(graph_of(program.main), direction, marks)
     if target is None:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         return 0

@@ -39,6 +39,7 @@ def command(workflows: tuple[str, ...], output: str) -> int:
 
 def _tell(problems: list[Problem], count: int, output: str) -> int:
     from awf.domain.errors import exit_status
+
     errors = [problem for problem in problems if problem.severity == "error"]
     if output == "json":
         import json
