@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -70,6 +71,7 @@ def _measure(name: str, stage: Stage, patience: float) -> list[Row]:
 
 def main(given: Sequence[str] | None = None) -> int:
     chosen = _arguments(given)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that its files are removed
     folder = Path(chosen.work) if chosen.work else _RESULTS
     folder.mkdir(parents=True, exist_ok=True)
     machine = describe()

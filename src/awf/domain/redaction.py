@@ -72,6 +72,13 @@ class Masker:
         values = self.values
         return _SEALED.sub(lambda found: values.get(found.group(1), MASK), text)
 
+    def is_readable(self, value: Any) -> bool:
+        """Whether every sealed mark in the value can still be unsealed."""
+        if isinstance(value, dict | list):
+            return all(self.is_readable(item) for item in (value.values() if isinstance(value, dict) else value))
+        names = self.values
+        return not isinstance(value, str) or all(found in names for found in _SEALED.findall(value))
+
     def mask_data(self, value: Any, key: str = "") -> Any:
         """Plain data with secrets masked; under a key that looks secret also short values."""
         if isinstance(value, str):

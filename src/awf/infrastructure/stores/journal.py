@@ -348,7 +348,9 @@ class SqliteJournal:
     async def inputs(self, run_id: str, masker: Masker) -> dict[str, Any]:
         _load_secrets(run_folder(self._database.folder, run_id), masker)
         ((stored,),) = self._database.rows("SELECT inputs FROM runs WHERE id=?", (run_id,))
-        found: dict[str, Any] = masker.map_struct(json.loads(stored), masker.unseal)
+        # A completed run has given up its secrets: those inputs must be given anew.
+        readable = {name: value for name, value in json.loads(stored).items() if masker.is_readable(value)}
+        found: dict[str, Any] = masker.map_struct(readable, masker.unseal)
         return found
 
     async def copy_steps(self, source: str, target: SqliteRun, keep: Callable[[str], bool]) -> int:

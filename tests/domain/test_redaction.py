@@ -1,0 +1,55 @@
+"""Secrets are found by name, masked by value, and sealed where they must come back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from awf.domain.redaction import MASK, Masker, looks_secret
+
+
+@pytest.mark.parametrize("name", ["SECRET_X", "API_KEY", "OPENAI_API_KEY", "PASSWORD", "db_password", "GITHUB_TOKEN", "token", "apiKey", "my-token", "AWS_SECRET_ACCESS_KEY", "privateKey"])
+def test_names_that_look_secret(name):
+    assert looks_secret(name)
+
+
+@pytest.mark.parametrize("name", ["PATH", "monkey", "KEYBOARD", "tokens_used", "keyword", "author", "PASSAGE", "max_tokens", "file"])
+def test_names_that_do_not(name):
+    assert not looks_secret(name)
+
+
+def masker(*values: str) -> Masker:
+    made = Masker()
+    for number, value in enumerate(values):
+        made.add(f"s{number}", value)
+    return made
+
+
+def test_the_longer_of_two_overlapping_secrets_is_masked_whole():
+    assert masker("abcd", "abcdefgh").mask("x abcdefgh y abcd z") == f"x {MASK} y {MASK} z"
+
+
+def test_short_values_are_masked_only_under_a_key_that_looks_secret():
+    made = masker("abc")
+    assert made.mask("abc") == "abc"
+    assert made.mask_data({"pin": "abc", "password": "abc", "list": [{"token": "x"}]}) == {"pin": "abc", "password": MASK, "list": [{"token": MASK}]}
+
+
+def test_what_is_sealed_comes_back_and_is_masked_for_those_who_do_not_know_it():
+    made = masker("s3cr3t-one", "s3cr3t-two")
+    sealed = made.seal("a s3cr3t-one b s3cr3t-two c")
+    assert "s3cr3t" not in sealed
+    assert made.unseal(sealed) == "a s3cr3t-one b s3cr3t-two c"
+    assert Masker().mask(sealed) == f"a {MASK} b {MASK} c"
+    assert made.is_readable(sealed)
+    assert not Masker().is_readable({"x": [sealed]})
+
+
+@given(st.lists(st.binary(min_size=0, max_size=40), max_size=20), st.integers(1, 7))
+def test_a_stream_is_masked_wherever_it_is_cut(chunks, size):
+    secret = b"hunter2"
+    whole = secret.join(chunks)
+    stream = masker("hunter2").stream()
+    out = b"".join(stream.feed(whole[at : at + size]) for at in range(0, len(whole), size)) + stream.close()
+    assert out == whole.replace(secret, MASK.encode())
