@@ -418,7 +418,7 @@ def test_an_input_that_does_not_fit_the_called_workflow_is_a_problem(plan_of):
 
     plan = plan_of(calling("{{ inputs.who }}"), inner=inner)
 
-    assert plan.problems == ["call: Inputs of './inner': 'text' must be a whole number, not \"Ada\"."]
+    assert plan.problems == ["call: Inputs of './inner': 'text' must be a whole number, not 'Ada'."]
 
 
 def test_workflows_that_call_many_others_do_not_make_a_plan_without_end(plan_of):

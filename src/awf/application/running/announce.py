@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from awf.application.running.context import StepContext, retryable
 from awf.application.running.routing import retry_delay
 from awf.domain.events import Event, StepCompleted, StepFailed, StepRetrying, StepStarted
 from awf.domain.ports.expressions import ExpressionError
 from awf.domain.workflow import AgentState, CallState, CommandState, ForEachState, ParallelState, WhileState
 
 if TYPE_CHECKING:
-    from awf.application.running.walk import StepContext
     from awf.domain.run import StepResult, Usage
     from awf.domain.workflow import Runnable
 
@@ -66,8 +66,6 @@ def _rendered(step: StepContext, template: str) -> str:
 def ended(
     state: Runnable, name: str, path: str, result: StepResult, attempt: int, *, final: bool = False
 ) -> Event:
-    from awf.application.running.walk import retryable
-
     duration = max(0, int((result.finished_at - result.started_at) * 1000))
     if result.ok:
         return StepCompleted(

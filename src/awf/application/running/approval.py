@@ -11,7 +11,7 @@ from awf.domain.run import ErrorInfo
 from awf.domain.workflow import Approval
 
 if TYPE_CHECKING:
-    from awf.application.running.walk import StepContext
+    from awf.application.running.context import StepContext
     from awf.domain.workflow import Runnable
 
 __all__ = ["approval_of", "ask_approval"]

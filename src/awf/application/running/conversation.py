@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from awf.application.running.context import EndOfRecord, StepContext, failed
 from awf.application.running.steps.agent import AgentCall
 from awf.application.running.tasks import end_task, spawn
 from awf.domain.agent import AgentFailure
@@ -13,7 +14,6 @@ from awf.domain.ports.durability import Finished, Message
 from awf.domain.run import StepResult, Usage, add_usage
 
 if TYPE_CHECKING:
-    from awf.application.running.walk import StepContext
     from awf.domain.run import Session
     from awf.domain.workflow import AgentState
 
@@ -47,8 +47,6 @@ async def run_conversation(step: StepContext, state: AgentState) -> StepResult:
 async def _turn(
     step: StepContext, state: AgentState, turn: int, prompt: str | None, session: Session | None
 ) -> StepResult:
-    from awf.application.running.walk import EndOfRecord, failed
-
     key = f"{step.key}/turn-{turn}"
     if step.frame.replay_only and step.durable.recorded(key) is None:
         raise EndOfRecord
@@ -83,8 +81,6 @@ async def _turn(
 
 
 async def _next_line(step: StepContext, turn: int) -> str:
-    from awf.application.running.walk import EndOfRecord
-
     topic = f"input:{step.key}/turn-{turn}"
     if step.durable.answered(topic):
         answer = await step.durable.wait(topic, None)

@@ -7,10 +7,11 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from awf.application.running.announce import usage_fields
+from awf.application.running.context import Ending, RunContext
 from awf.application.running.scope import Scope
 from awf.application.running.steps.subworkflow import workflow_hooks, workflow_outputs
 from awf.application.running.tasks import end_task, spawn
-from awf.application.running.walk import Ending, RunContext, Walk
+from awf.application.running.walk import Walk
 from awf.domain.errors import EXIT_CANCELLED, AwfError, exit_status
 from awf.domain.events import (
     Event,

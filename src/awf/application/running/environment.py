@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from awf.application.running.context import StepContext
     from awf.application.running.services import RunServices
-    from awf.application.running.walk import StepContext
 
 __all__ = ["process_environment", "shell_of"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from awf.application.running.context import EndOfRecord, StepContext
 from awf.domain.events import LogLine, Warned
 from awf.domain.ports.durability import Finished
 from awf.domain.ports.expressions import ExpressionError
@@ -12,15 +13,12 @@ from awf.domain.workflow import CommandState
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from awf.application.running.walk import StepContext
     from awf.domain.workflow import Hook
 
 __all__ = ["run_hooks"]
 
 
 async def run_hooks(step: StepContext, hooks: Sequence[Hook], path: str) -> None:
-    from awf.application.running.walk import EndOfRecord
-
     for index, hook in enumerate(hooks):
         key = f"{path}/{index}"
         if hook.log is not None and not step.frame.replay_only:
@@ -39,12 +37,10 @@ def _log(step: StepContext, template: str, key: str) -> None:
 
 
 async def _command(step: StepContext, template: str, key: str) -> None:
-    from awf.application.running.walk import StepContext as Context
-
     state = CommandState(command=template, timeout=60.0)
 
     async def work() -> Finished:
-        result = await step.walk.guarded(Context(step.walk, step.name, step.path, key, step.frame), state)
+        result = await step.walk.guarded(StepContext(step.walk, step.name, step.path, key, step.frame), state)
         warnings = (
             (Warned(path=step.path, message=f"A hook of '{step.name}' failed: {result.error.message}"),)
             if result.error

@@ -9,8 +9,8 @@ import msgspec
 from awf.domain.run import ErrorInfo, Usage
 
 if TYPE_CHECKING:
+    from awf.application.running.context import RunContext
     from awf.application.running.scope import Scope
-    from awf.application.running.walk import RunContext
     from awf.domain.run import StepResult
     from awf.domain.workflow import Limits, Runnable
 

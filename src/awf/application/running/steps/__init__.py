@@ -9,7 +9,7 @@ from awf.domain.workflow import AgentState, CallState, ParallelState
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from awf.application.running.walk import StepContext
+    from awf.application.running.context import StepContext
     from awf.domain.run import StepResult
     from awf.domain.workflow import Runnable
 

@@ -27,7 +27,7 @@ from awf.domain.run import Session, StepResult, Usage, add_usage
 from awf.domain.workflow import AgentState, SkillRef
 
 if TYPE_CHECKING:
-    from awf.application.running.walk import StepContext
+    from awf.application.running.context import StepContext
     from awf.domain.ports.agent_provider import AgentProvider
 
 __all__ = ["AgentCall", "run_agent"]

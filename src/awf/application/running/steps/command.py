@@ -13,7 +13,7 @@ from awf.domain.run import ErrorInfo, StepResult
 from awf.domain.workflow import Capture, CommandState
 
 if TYPE_CHECKING:
-    from awf.application.running.walk import StepContext
+    from awf.application.running.context import StepContext
     from awf.domain.ports.command_runner import Stream
 
 __all__ = ["run_command", "working_directory"]

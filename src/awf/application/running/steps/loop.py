@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from awf.application.running.context import StepContext
 from awf.application.running.routing import Fail, Goto
 from awf.application.running.scope import Frame, LoopContext, StateView
 from awf.domain.errors import AwfError
@@ -16,8 +17,6 @@ from awf.domain.workflow import ForEachState, TerminalState, WhileState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from awf.application.running.walk import StepContext
 
 __all__ = ["items_of", "run_loop"]
 
@@ -69,10 +68,8 @@ class _Loop:
         ).holds(self.state.condition)
 
     def _at(self, context: LoopContext) -> StepContext:
-        from awf.application.running.walk import StepContext as Context
-
         step = self.step
-        return Context(
+        return StepContext(
             step.walk,
             step.name,
             step.path,

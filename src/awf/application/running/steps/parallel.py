@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from awf.application.running.context import EndOfRecord, StepContext
 from awf.application.running.scope import Frame
 from awf.application.running.tasks import spawn
 from awf.domain.events import StepSkipped
@@ -13,7 +14,6 @@ from awf.domain.run import ErrorInfo, StepResult
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from awf.application.running.walk import StepContext
     from awf.domain.workflow import ParallelState
 
 __all__ = ["run_parallel"]
@@ -41,8 +41,6 @@ class _Branches:
 
     async def look_back(self) -> None:
         """Find again what finished branches left; one that was cancelled has left nothing."""
-        from awf.application.running.walk import EndOfRecord
-
         for name in self.state.parallel:
             try:
                 self.results[name] = await self.step.walk.execute(name, self.frame)

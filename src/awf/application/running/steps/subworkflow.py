@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from awf.application.running.context import Ending, StepContext
 from awf.application.running.hooks import run_hooks
 from awf.application.running.scope import Frame, Scope, StateView
 from awf.domain.errors import AwfError
@@ -12,7 +13,7 @@ from awf.domain.run import ErrorInfo, StepResult
 from awf.domain.workflow import WorkflowHooks
 
 if TYPE_CHECKING:
-    from awf.application.running.walk import Ending, StepContext, Walk
+    from awf.application.running.walk import Walk
     from awf.domain.workflow import CallState
 
 __all__ = ["run_subworkflow", "workflow_hooks", "workflow_outputs"]
@@ -86,10 +87,8 @@ def workflow_outputs(walk: Walk) -> dict[str, Any]:
 
 
 def _context(walk: Walk) -> StepContext:
-    from awf.application.running.walk import StepContext as Context
-
     prefix = walk.scope.prefix
-    return Context(
+    return StepContext(
         walk, walk.scope.workflow.name, prefix.rstrip("/"), "", Frame(prefix, replay_only=walk.replay_only)
     )
 
