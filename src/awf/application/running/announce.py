@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from awf.domain.run import StepResult, Usage
     from awf.domain.workflow import Runnable
 
-__all__ = ["LEAVES", "ended", "is_leaf", "started", "usage_fields"]
+__all__ = ["LEAVES", "cancelled", "ended", "is_leaf", "started", "usage_fields"]
 
 LEAVES = {"step", "agent"}
 _SHOWN = 2000  # characters of output that travel with an event
@@ -103,6 +103,19 @@ def ended(
         stderr=result.stderr[-_SHOWN:],
         attempts=attempt,
         handled=bool(not error.abort and (state.continue_on_error or state.transitions or state.on_failure)),
+    )
+
+
+def cancelled(state: Runnable, step: StepContext, seconds: float) -> StepFailed:
+    return StepFailed(
+        path=step.path,
+        step=step.name,
+        kind=state.kind,
+        duration_ms=int(seconds * 1000),
+        code="EXECUTION.STEP.CANCELLED",
+        message="cancelled",
+        cancelled=True,
+        handled=True,
     )
 
 

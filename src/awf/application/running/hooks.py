@@ -40,7 +40,9 @@ async def _command(step: StepContext, template: str, key: str) -> None:
     state = CommandState(command=template, timeout=60.0)
 
     async def work() -> Finished:
-        result = await step.walk.guarded(StepContext(step.walk, step.name, step.path, key, step.frame), state)
+        result = await step.walk.leaf_work(
+            StepContext(step.walk, step.name, step.path, key, step.frame), state
+        )
         warnings = (
             (Warned(path=step.path, message=f"A hook of '{step.name}' failed: {result.error.message}"),)
             if result.error

@@ -28,13 +28,15 @@ from awf.application.running.routing import Fail, Goto, Route, retry_delay, rout
 from awf.application.running.scope import Frame, Scope
 from awf.domain.agent import AgentFailure
 from awf.domain.errors import AwfError
-from awf.domain.events import StepFailed, StepSkipped
+from awf.domain.events import StepSkipped
 from awf.domain.ports.durability import Finished
 from awf.domain.ports.expressions import ExpressionError
 from awf.domain.run import ErrorInfo, StepResult
 from awf.domain.workflow import AgentState, CommandState, TerminalState
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from awf.domain.events import Event
     from awf.domain.workflow import Runnable
 
@@ -229,73 +231,22 @@ class Walk:
             return known or await self.durable.step(step.key, lambda: self._leaf(step, state, attempt))
         return await self._composite(step, state, attempt, known)
 
-    # -- leaves ----------------------------------------------------------------------------------------------------
+    # -- leaves and composites -------------------------------------------------------------------------------------
 
     async def _leaf(self, step: StepContext, state: Runnable, attempt: int) -> Finished:
-        started = self.services.clock()
-        self.durable.emit(announce.started(step, state, attempt))
-        with self.services.tracer.span(
-            f"step.{step.name}", {"step.name": step.name, "step.type": state.kind, "step.path": step.path}
-        ) as span:
-            try:
-                result = await self.guarded(step, state)
-            except asyncio.CancelledError:
-                span.fail("cancelled")
-                self._cancelled(step, state, started)
-                raise
-            if result.error:
-                span.fail(f"{result.error.code}: {self.services.masker.mask(result.error.message)}")
-        result = msgspec.structs.replace(result, started_at=started, finished_at=self.services.clock())
-        result = step_limit_error(state, result)
+        result = await self._observed(step, state, attempt, self.leaf_work(step, state))
         return Finished(result, (announce.ended(state, step.name, step.path, result, attempt),))
 
-    def _cancelled(self, step: StepContext, state: Runnable, started: float) -> None:
-        self.durable.emit(
-            StepFailed(
-                path=step.path,
-                step=step.name,
-                kind=state.kind,
-                duration_ms=int((self.services.clock() - started) * 1000),
-                code="EXECUTION.STEP.CANCELLED",
-                message="cancelled",
-                cancelled=True,
-                handled=True,
-            )
-        )
+    def leaf_work(self, step: StepContext, state: Runnable) -> Awaitable[StepResult]:
+        """The work of a leaf; whatever goes wrong in it is its result."""
+        if isinstance(state, CommandState):
+            from awf.application.running.steps.command import run_command
 
-    async def guarded(self, step: StepContext, state: Runnable) -> StepResult:
-        """Run a leaf; whatever goes wrong in it is its result. Only a failing store ends the run itself."""
-        try:
-            if isinstance(state, CommandState):
-                from awf.application.running.steps.command import run_command
+            return _guarded(run_command(step, state), None)  # the runner keeps the time
+        assert isinstance(state, AgentState)
+        from awf.application.running.steps.agent import run_agent
 
-                return await run_command(step, state)
-            assert isinstance(state, AgentState)
-            from awf.application.running.steps.agent import run_agent
-
-            async with asyncio.timeout(state.timeout):
-                return await run_agent(step, state)
-        except TimeoutError:
-            return failed(
-                "EXECUTION.STEP.TIMEOUT",
-                f"It took longer than its timeout of {state.timeout or 0:g} s.",
-                "Raise `timeout`, or handle it with on_failure.",
-            )
-        except ExpressionError as error:
-            return failed("EXECUTION.TEMPLATE.FAILED", error.message, error.hint)
-        except AgentFailure as failure:
-            return failed(failure.code, failure.message, failure.hint)
-        except AwfError as error:
-            if error.code.startswith("SYSTEM.STORE"):
-                raise
-            return failed(error.code, error.message, error.hint)
-        except OSError as error:  # an output file on a full disk, a prompt file that went away
-            return failed(
-                "SYSTEM.IO.WRITE_FAILED",
-                f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.",
-            )
-
-    # -- composites ------------------------------------------------------------------------------------------------
+        return _guarded(run_agent(step, state), state.timeout)
 
     async def _composite(
         self, step: StepContext, state: Runnable, attempt: int, known: StepResult | None
@@ -308,49 +259,54 @@ class Walk:
             with contextlib.suppress(EndOfRecord, ExpressionError, AwfError, AgentFailure):
                 await walk_inside(StepContext(self, step.name, step.path, step.key, inside), state)
             return known
+        # A conversation's time limit holds for the agent's turns, not for the person's thinking.
+        limit = None if isinstance(state, AgentState) else state.timeout
+        result = await self._observed(step, state, attempt, _guarded(walk_inside(step, state), limit))
+        event = announce.ended(state, step.name, step.path, result, attempt)
+        if result.error is not None and result.error.code == "EXECUTION.APPROVAL.TIMEOUT":
+            self.durable.emit(event)
+            return result  # not remembered: after a resume the question is asked again
+        return await self.durable.step(step.key, _already(result, event))
+
+    async def _observed(
+        self, step: StepContext, state: Runnable, attempt: int, work: Awaitable[StepResult]
+    ) -> StepResult:
+        """Do the work with its start announced, a span around it, and its time and limits noted."""
         started = self.services.clock()
         self.durable.emit(announce.started(step, state, attempt))
-        with self.services.tracer.span(
-            f"step.{step.name}", {"step.name": step.name, "step.type": state.kind, "step.path": step.path}
-        ) as span:
+        attributes = {"step.name": step.name, "step.type": state.kind, "step.path": step.path}
+        with self.services.tracer.span(f"step.{step.name}", attributes) as span:
             try:
-                result = await self._guarded_composite(walk_inside, step, state)
+                result = await work
             except asyncio.CancelledError:
                 span.fail("cancelled")
-                self._cancelled(step, state, started)
+                self.durable.emit(announce.cancelled(state, step, self.services.clock() - started))
                 raise
             if result.error:
                 span.fail(f"{result.error.code}: {self.services.masker.mask(result.error.message)}")
-        result = msgspec.structs.replace(result, started_at=started, finished_at=self.services.clock())
-        result = step_limit_error(state, result)
-        if result.error is not None and result.error.code == "EXECUTION.APPROVAL.TIMEOUT":
-            self.durable.emit(announce.ended(state, step.name, step.path, result, attempt))
-            return result
-        return await self.durable.step(
-            step.key, _already(result, announce.ended(state, step.name, step.path, result, attempt))
-        )
+        timed = msgspec.structs.replace(result, started_at=started, finished_at=self.services.clock())
+        return step_limit_error(state, timed)
 
-    async def _guarded_composite(self, walk_inside: Any, step: StepContext, state: Runnable) -> StepResult:
-        # A conversation's time limit holds for the agent's turns, not for the person's thinking.
-        limit = None if isinstance(state, AgentState) else state.timeout
-        try:
-            async with asyncio.timeout(limit):
-                result: StepResult = await walk_inside(step, state)
-                return result
-        except TimeoutError:
-            return failed(
-                "EXECUTION.STEP.TIMEOUT",
-                f"It took longer than its timeout of {limit or 0:g} s.",
-                "Raise `timeout`, or handle it with on_failure.",
-            )
-        except ExpressionError as error:
-            return failed("EXECUTION.TEMPLATE.FAILED", error.message, error.hint)
-        except AgentFailure as failure:
-            return failed(failure.code, failure.message, failure.hint)
-        except AwfError as error:
-            if error.code.startswith("SYSTEM.STORE"):
-                raise
-            return failed(error.code, error.message, error.hint)
+
+async def _guarded(work: Awaitable[StepResult], limit: float | None) -> StepResult:
+    """What goes wrong in a state is its result. Only a failing store ends the run itself."""
+    try:
+        async with asyncio.timeout(limit):
+            return await work
+    except TimeoutError:
+        message = f"It took longer than its timeout of {limit or 0:g} s."
+        return failed("EXECUTION.STEP.TIMEOUT", message, "Raise `timeout`, or handle it with on_failure.")
+    except ExpressionError as error:
+        return failed("EXECUTION.TEMPLATE.FAILED", error.message, error.hint)
+    except AgentFailure as failure:
+        return failed(failure.code, failure.message, failure.hint)
+    except AwfError as error:
+        if error.code.startswith("SYSTEM.STORE"):
+            raise
+        return failed(error.code, error.message, error.hint)
+    except OSError as error:  # an output file on a full disk, a prompt file that went away
+        where = f": {error.filename}" if error.filename else ""
+        return failed("SYSTEM.IO.WRITE_FAILED", f"{error.strerror or error}{where}.")
 
 
 def _spread(run_id: str, key: str) -> float:
