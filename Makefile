@@ -3,18 +3,18 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
-export PYTHONWARNINGS ?= default
 
 .PHONY: setup demo build lint format types lint-arch test test-race test-all bench docs check clean
 
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt requirements-dev.txt
-	$(PYTHON) -c 'import sys; sys.exit("AWF needs Python 3.11 or newer; this is %s. Try: make PYTHON=python3.12" % sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt -c constraints.txt
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[otel]' -c constraints.txt
-	$(BIN)/python -m compileall -q $(VENV)/lib src >/dev/null || true
+	@$(PYTHON) -c 'import sys; sys.exit("AWF needs Python 3.11 or newer; this is %s. Try: make PYTHON=python3.12" % sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	@echo 'Setting up $(VENV); this takes a minute the first time.'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt -c constraints.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[otel]' -c constraints.txt
+	@$(BIN)/python -m compileall -q $(VENV)/lib src >/dev/null || true
 	@touch $@
 
 demo: setup

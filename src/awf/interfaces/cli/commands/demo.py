@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 import tempfile
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -69,8 +71,9 @@ def _lay_out(place: str) -> None:
 
 
 def _tell(place: str, storage: str, report: str) -> None:
+    awf = "awf" if shutil.which("awf") else os.path.relpath(sys.argv[0])
     click.echo("", err=True)
     click.echo(f"The project:  {place}", err=True)
     click.echo(f"The report:   {report}", err=True)
-    click.echo(f"Look closer:  awf show last --storage {storage}", err=True)
-    click.echo("Your own:     awf init && awf run example", err=True)
+    click.echo(f"Look closer:  {awf} show last --storage {storage}", err=True)
+    click.echo(f"Your own:     {awf} init && {awf} run example", err=True)
