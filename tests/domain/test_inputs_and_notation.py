@@ -20,7 +20,18 @@ def test_durations(written, seconds):
 
 @pytest.mark.parametrize(
     ("written", "size"),
-    [("64KiB", 65536), ("10MB", 10_000_000), ("1GiB", 2**30), (512, 512), ("512", 512), ("1.5k", 1500), ("2kb", 2000), ("big", None), (-1, None), (False, None)],
+    [
+        ("64KiB", 65536),
+        ("10MB", 10_000_000),
+        ("1GiB", 2**30),
+        (512, 512),
+        ("512", 512),
+        ("1.5k", 1500),
+        ("2kb", 2000),
+        ("big", None),
+        (-1, None),
+        (False, None),
+    ],
 )
 def test_sizes(written, size):
     assert parse_size(written) == size
@@ -39,7 +50,16 @@ def test_values_are_given_their_type(kind, given, value):
 
 
 @pytest.mark.parametrize(
-    ("kind", "given"), [("integer", "5.5"), ("integer", True), ("number", "two"), ("boolean", "maybe"), ("array", {"a": 1}), ("object", "[1]"), ("string", [1])]
+    ("kind", "given"),
+    [
+        ("integer", "5.5"),
+        ("integer", True),
+        ("number", "two"),
+        ("boolean", "maybe"),
+        ("array", {"a": 1}),
+        ("object", "[1]"),
+        ("string", [1]),
+    ],
 )
 def test_values_that_do_not_fit_are_told(kind, given):
     _, wrong = resolve_inputs([Input(name="x", type=kind)], {"x": given})
@@ -51,11 +71,15 @@ def test_every_rule_is_checked():
     rules = InputValidation(pattern="^a", min=2, max=4, file_exists=True, file_extension=[".txt"])
     _, wrong = resolve_inputs([Input(name="x", validation=rules)], {"x": "b.md"}, is_file=lambda _path: False)
     assert len(wrong) == 3
-    _, wrong = resolve_inputs([Input(name="n", type="integer", validation=InputValidation(min=2, max=4))], {"n": "9"})
+    _, wrong = resolve_inputs(
+        [Input(name="n", type="integer", validation=InputValidation(min=2, max=4))], {"n": "9"}
+    )
     assert wrong == ["'n' must be at most 4."]
 
 
 def test_absent_optional_inputs_are_nothing_and_required_ones_are_told():
-    values, wrong = resolve_inputs([Input(name="a"), Input(name="b", default="d"), Input(name="c", required=True, description="why")], {})
+    values, wrong = resolve_inputs(
+        [Input(name="a"), Input(name="b", default="d"), Input(name="c", required=True, description="why")], {}
+    )
     assert values == {"a": None, "b": "d", "c": None}
     assert wrong == ["'c' is required: why."]

@@ -9,12 +9,30 @@ from hypothesis import strategies as st
 from awf.domain.redaction import MASK, Masker, looks_secret
 
 
-@pytest.mark.parametrize("name", ["SECRET_X", "API_KEY", "OPENAI_API_KEY", "PASSWORD", "db_password", "GITHUB_TOKEN", "token", "apiKey", "my-token", "AWS_SECRET_ACCESS_KEY", "privateKey"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SECRET_X",
+        "API_KEY",
+        "OPENAI_API_KEY",
+        "PASSWORD",
+        "db_password",
+        "GITHUB_TOKEN",
+        "token",
+        "apiKey",
+        "my-token",
+        "AWS_SECRET_ACCESS_KEY",
+        "privateKey",
+    ],
+)
 def test_names_that_look_secret(name):
     assert looks_secret(name)
 
 
-@pytest.mark.parametrize("name", ["PATH", "monkey", "KEYBOARD", "tokens_used", "keyword", "author", "PASSAGE", "max_tokens", "file"])
+@pytest.mark.parametrize(
+    "name",
+    ["PATH", "monkey", "KEYBOARD", "tokens_used", "keyword", "author", "PASSAGE", "max_tokens", "file"],
+)
 def test_names_that_do_not(name):
     assert not looks_secret(name)
 
@@ -33,7 +51,11 @@ def test_the_longer_of_two_overlapping_secrets_is_masked_whole():
 def test_short_values_are_masked_only_under_a_key_that_looks_secret():
     made = masker("abc")
     assert made.mask("abc") == "abc"
-    assert made.mask_data({"pin": "abc", "password": "abc", "list": [{"token": "x"}]}) == {"pin": "abc", "password": MASK, "list": [{"token": MASK}]}
+    assert made.mask_data({"pin": "abc", "password": "abc", "list": [{"token": "x"}]}) == {
+        "pin": "abc",
+        "password": MASK,
+        "list": [{"token": MASK}],
+    }
 
 
 def test_what_is_sealed_comes_back_and_is_masked_for_those_who_do_not_know_it():

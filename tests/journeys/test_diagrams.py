@@ -20,7 +20,9 @@ def test_an_example_is_drawn_in_every_form(example, direction, tmp_path, monkeyp
     assert capsys.readouterr().out.startswith(f"flowchart {direction}")
     assert run_cli(["diagram", "./workflow.yaml", "-f", "dot", "--direction", direction]) == 0
     assert capsys.readouterr().out.startswith("digraph")
-    assert run_cli(["diagram", "./workflow.yaml", "-O", str(tmp_path / "w.svg"), "--direction", direction]) == 0
+    assert (
+        run_cli(["diagram", "./workflow.yaml", "-O", str(tmp_path / "w.svg"), "--direction", direction]) == 0
+    )
     root = ET.parse(tmp_path / "w.svg").getroot()
     assert root.tag.endswith("svg")
     assert float(root.attrib["width"].removesuffix("px")) > 0

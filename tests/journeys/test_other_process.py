@@ -371,7 +371,9 @@ def test_whoever_only_looks_is_never_taken_for_an_owner(journey, live, until):
     folder = str(journey.storage / "runs" / live.run_id)
     watcher = [sys.executable, "-c", look.format(folder)]
     with subprocess.Popen(watcher, env=journey.environment, stdout=subprocess.PIPE) as watching:
-        assert watching.stdout.readline() == b"looking\n"
-        journey.touch("go")
-        journey.awf("resume", "last").succeeded()
-        watching.kill()
+        try:
+            assert watching.stdout.readline() == b"looking\n"
+            journey.touch("go")
+            journey.awf("resume", "last").succeeded()
+        finally:
+            watching.kill()

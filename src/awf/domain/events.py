@@ -192,6 +192,7 @@ class InputRequired(Event, frozen=True, kw_only=True, tag="input.required"):
     step: str
     input_id: str
     prompt: str = ""
+    said: str = ""  # what the agent said last, to be answered
 
 
 class InputReceived(Event, frozen=True, kw_only=True, tag="input.received"):

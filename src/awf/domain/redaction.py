@@ -75,7 +75,9 @@ class Masker:
     def is_readable(self, value: Any) -> bool:
         """Whether every sealed mark in the value can still be unsealed."""
         if isinstance(value, dict | list):
-            return all(self.is_readable(item) for item in (value.values() if isinstance(value, dict) else value))
+            return all(
+                self.is_readable(item) for item in (value.values() if isinstance(value, dict) else value)
+            )
         names = self.values
         return not isinstance(value, str) or all(found in names for found in _SEALED.findall(value))
 

@@ -80,16 +80,23 @@ states:
 async def test_inside_composites_only_what_failed_is_tried_again(lab, kind, first, second):
     number = "{{ loop.index1 }}" if "for_each" in kind else ""
     x = f'{{type: step, command: "echo x{number} >> trail"}}'
-    y = f'{{type: step, command: "echo y{number} >> trail; [ -e go ] || [ \'{number}\' = 1 ]"'
-    lab.write("child.yaml", f"""
+    y = f"{{type: step, command: \"echo y{number} >> trail; [ -e go ] || [ '{number}' = 1 ]\""
+    lab.write(
+        "child.yaml",
+        f"""
 name: child
 states:
   initial: x
   x: {x[:-1]}, on_success: y}}
   y: {y}, on_success: done}}
   done: {{type: terminal}}
-""")
-    own = "" if "call_workflow" in kind else f"  x: {x}\n  y: {y}{', depends_on: [x]' if 'parallel' in kind else ''}}}\n"
+""",
+    )
+    own = (
+        ""
+        if "call_workflow" in kind
+        else f"  x: {x}\n  y: {y}{', depends_on: [x]' if 'parallel' in kind else ''}}}\n"
+    )
     ran = await lab.run(f"name: w\nstates:\n  initial: all\n  all: {kind}\n{own}  done: {{type: terminal}}\n")
     assert (ran.outcome.status, trail(lab)) == ("failed", first)
     lab.write("go", "")
@@ -185,7 +192,11 @@ states:
     assert ran.outcome.status == "cancelled"
     again = await lab.resume(ran.run_id, person=ScriptedPerson(lines=["more", "/end"]))
     assert again.outcome.message == "three"
-    assert sorted(path for path in again.steps if "turn" in path) == ["talk/turn-1", "talk/turn-2", "talk/turn-3"]
+    assert sorted(path for path in again.steps if "turn" in path) == [
+        "talk/turn-1",
+        "talk/turn-2",
+        "talk/turn-3",
+    ]
 
 
 async def test_rerun_starts_a_new_run_and_from_a_step_keeps_what_came_before(lab):

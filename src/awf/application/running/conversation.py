@@ -36,7 +36,7 @@ async def run_conversation(step: StepContext, state: AgentState) -> StepResult:
                 status="failed", exit_code=1, error=result.error, usage=usage, session=result.session
             )
         session = result.session
-        line = await _next_line(step, turn)
+        line = await _next_line(step, turn, result.output)
         if line.strip().lower() in END_WORDS:
             return StepResult(
                 status="success", output=result.output, response=result.output, usage=usage, session=session
@@ -80,7 +80,7 @@ async def _turn(
     return await step.durable.step(key, work)
 
 
-async def _next_line(step: StepContext, turn: int) -> str:
+async def _next_line(step: StepContext, turn: int, said: str) -> str:
     topic = f"input:{step.key}/turn-{turn}"
     if step.durable.answered(topic):
         answer = await step.durable.wait(topic, None)
@@ -94,7 +94,7 @@ async def _next_line(step: StepContext, turn: int) -> str:
             retryable=False,
         )
     request = InputRequired(
-        path=step.path, step=step.name, input_id=topic, prompt=f"{step.name} (/end to finish)"
+        path=step.path, step=step.name, input_id=topic, prompt=f"{step.name} (/end to finish)", said=said
     )
     step.emit(request)
     asking = spawn(_ask(step, request), f"ask {topic}")

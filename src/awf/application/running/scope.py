@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from awf.domain.checks.references import STATE_FIELDS
 from awf.domain.run import ErrorInfo, StepResult, Usage, add_usage
 
 if TYPE_CHECKING:
@@ -39,25 +40,6 @@ class LoopContext(msgspec.Struct, frozen=True, kw_only=True):
 class StateView(Mapping[str, Any]):
     """A state's result as templates see it. Costly parts are worked out when they are asked for."""
 
-    _FIELDS = (
-        "output",
-        "stderr",
-        "exit_code",
-        "status",
-        "json",
-        "response",
-        "usage",
-        "error",
-        "attempts",
-        "outputs",
-        "branches",
-        "iterations",
-        "duration",
-        "truncated",
-        "output_file",
-        "session",
-    )
-
     def __init__(
         self, result: StepResult, iterations: Callable[[int], Mapping[str, Any]] | None = None
     ) -> None:
@@ -82,15 +64,15 @@ class StateView(Mapping[str, Any]):
             return [self._iterations(n) for n in range(result.iterations)] if self._iterations else []
         if key == "session":
             return result.session.id if result.session else ""
-        if key in self._FIELDS:
+        if key in STATE_FIELDS:
             return getattr(result, key)
         raise KeyError(key)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._FIELDS)
+        return iter(STATE_FIELDS)
 
     def __len__(self) -> int:
-        return len(self._FIELDS)
+        return len(STATE_FIELDS)
 
 
 def _usage_fields(usage: Usage | None) -> dict[str, Any]:

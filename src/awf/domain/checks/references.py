@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NAMESPACES", "STATE_FIELDS", "check_references"]
 
-STATE_FIELDS = {
+STATE_FIELDS = (
     "output",
     "stderr",
     "exit_code",
@@ -34,7 +34,7 @@ STATE_FIELDS = {
     "truncated",
     "output_file",
     "session",
-}
+)
 NAMESPACES: dict[str, set[str] | None] = {
     "inputs": None,
     "states": None,
@@ -159,7 +159,7 @@ class _References:
             return
         if len(rest) > 1:
             message = "A state has no field '{}'."
-            yield from self._known(rest[1], STATE_FIELDS, reference, path, "UNDEFINED_VARIABLE", message)
+            yield from self._known(rest[1], set(STATE_FIELDS), reference, path, "UNDEFINED_VARIABLE", message)
         if not reference.guarded and not self._may_have_run(name, path):
             message = f"State '{name}' can never have run before '{path[1]}'."
             hint = "Use a state that runs earlier, or guard it with `default(…)`."

@@ -9,7 +9,7 @@ import time
 __all__ = ["Ownership", "is_owned"]
 
 # Whoever looks whether a run is owned holds the lock for a moment. Only an owner holds it longer than this.
-_TRIES, _GLANCE = 1, 0.005
+_TRIES, _GLANCE = 20, 0.005
 
 
 class Ownership:

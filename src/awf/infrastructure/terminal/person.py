@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import getpass
+import re
 import sys
 import threading
 from typing import TYPE_CHECKING
@@ -41,7 +42,7 @@ class TerminalPerson:
         self._lines = _LineReader()
 
     async def approve(self, request: ApprovalRequired) -> Answer | None:
-        question = f"\n? {request.step}: {request.message}\n  [y] once  [a] for this run  [n] no: "
+        question = f"\n? {request.step}: {_neutral(request.message)}\n  [y] once  [a] for this run  [n] no: "
         while True:
             line = await self._ask(question)
             if line is None:
@@ -56,7 +57,8 @@ class TerminalPerson:
             question = "  Please answer y, a or n: "
 
     async def read(self, request: InputRequired) -> str | None:
-        return await self._ask(f"\n{request.step}> ")
+        said = f"\n{_neutral(request.said.strip())}\n" if request.said.strip() else ""
+        return await self._ask(f"{said}\n{request.step}> ")
 
     async def _ask(self, question: str) -> str | None:
         async with self._one_at_a_time:
@@ -70,6 +72,11 @@ class TerminalPerson:
             yield
         finally:
             self._resume()
+
+
+def _neutral(text: str) -> str:
+    """Text of others must not steer the terminal."""
+    return re.sub(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", text)
 
 
 class _LineReader:
