@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pty
 import re
 import secrets
 import signal
@@ -187,6 +188,24 @@ class Journey:
         self._started.append(Running(process, out, err))
         return self._started[-1]
 
+    def on_terminal(self, *arguments: str, typed: str = "") -> Told:
+        """The same with a terminal on all three streams. What it shows comes back as standard output."""
+        ours, theirs = pty.openpty()
+        try:
+            process = subprocess.Popen(
+                self.command(*arguments), cwd=self.project, env={**self.environment, "TERM": "xterm", "COLUMNS": "100"},
+                stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+            )  # fmt: skip
+        finally:
+            os.close(theirs)
+        shown = bytearray()
+        with os.fdopen(ours, "r+b", buffering=0) as terminal:
+            terminal.write(typed.encode())
+            with contextlib.suppress(OSError):  # how a terminal says that nobody is left on the other side
+                while chunk := terminal.read(65536):
+                    shown += chunk
+            return Told(process.wait(PATIENCE), bytes(shown), b"")
+
     @staticmethod
     def command(*arguments: str) -> list[str]:
         return [sys.executable, "-m", "awf", *arguments]
@@ -208,9 +227,9 @@ class Journey:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         return f"./{name}"
 
-    def workflow(self, name: str, states: dict[str, Any], **keys: Any) -> str:
+    def workflow(self, file: str, states: dict[str, Any], **keys: Any) -> str:
         """A workflow file; JSON is YAML, too."""
-        return self.write(f"{name}.yaml", json.dumps({"name": name, **keys, "states": states}))
+        return self.write(f"{file}.yaml", json.dumps({"name": Path(file).name, **keys, "states": states}))
 
     def steps(self, name: str, *commands: str | dict[str, Any], **keys: Any) -> str:
         """A workflow of commands in a row, named a, b, c, …, that ends with `done`."""

@@ -40,7 +40,8 @@ ESCAPES = r"printf '\033[2J\033[31mred\033[0m \033]0;title\007 \033]8;;http://x\
     [["run", "./x.yaml", "-v"], ["run", "./x.yaml"], ["logs", "last"], ["status", "last"], ["show", "last"]],
 )
 def test_escape_sequences_do_not_reach_a_person(command, journey):
-    journey.steps("x", f"{ESCAPES}; exit 1")
+    journey.write("escapes.sh", f"{ESCAPES}\nexit 1\n")
+    journey.steps("x", "sh escapes.sh")
     if command[0] != "run":
         journey.awf("run", "./x.yaml")
     told = journey.awf(*command)
@@ -60,6 +61,27 @@ def test_escape_sequences_are_kept_for_programs(journey):
     assert text.startswith("\x1b[2J\x1b[31mred\x1b[0m")
     steps = journey.awf("show", "last", "-o", "json").json()["steps"]
     assert steps[0]["output"].startswith("\x1b[2J\x1b[31mred")
+
+
+DANGEROUS = (b"\x1b[2J", b"\x1b]0;", b"\x1b]8;")
+
+
+@pytest.mark.parametrize(
+    "command", [["run", "./x.yaml"], ["run", "./x.yaml", "-v"], ["show", "last"], ["show", "last", "--step", "a"],
+                ["show", "last", "-s", "a", "--full"], ["logs", "last"], ["status", "last"], ["history"], ["list"]]
+)  # fmt: skip
+def test_on_a_terminal_nothing_that_was_printed_moves_the_cursor(command, journey):
+    journey.write("escapes.sh", ESCAPES)
+    end = {"type": "terminal", "message": "{{ states.a.output }}"}
+    step = {"type": "step", "command": "sh escapes.sh", "capture": {"max_size": 10}, "on_success": "end"}
+    states = {"initial": "a", "a": step, "end": end}
+    for folder in ("", ".awf/workflows/"):
+        journey.workflow(f"{folder}x", states, name="\x1b[2Jx", description="\x1b]0;title\x07")
+    if command[0] != "run":
+        journey.awf("run", "./x.yaml").succeeded()
+    told = journey.on_terminal(*command)
+    assert told.status == 0
+    assert not [one for one in DANGEROUS if one in told.out], told.out
 
 
 def test_an_error_message_with_escape_sequences_is_neutral(journey):

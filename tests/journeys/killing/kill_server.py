@@ -28,8 +28,8 @@ import awf.infrastructure.stores.journal
 import awf.infrastructure.stores.runs  # noqa: F401  warm
 from awf.bootstrap import App
 from awf.infrastructure.processes import ProcessRunner
-from awf.infrastructure.stores import database as database_module
-from awf.infrastructure.stores.database import Database
+from awf.infrastructure.stores import writing
+from awf.infrastructure.stores.writing import GroupWriter
 
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -46,12 +46,23 @@ class Points:
 
 
 def instrument(points: Points) -> None:
-    put, transaction, run = Database._put, database_module._transaction, ProcessRunner.run
+    write, commit, transaction, run = (
+        GroupWriter.write,
+        GroupWriter.commit,
+        writing._transaction,
+        ProcessRunner.run,
+    )
 
-    def counted_put(self, batch):
+    def counted_write(self, statements):
         points.pass_one()
-        put(self, batch)
+        write(self, statements)
         points.pass_one()
+
+    def counted_commit(self, statements):
+        points.pass_one()
+        done = commit(self, statements)
+        points.pass_one()
+        return done
 
     def counted_transaction(connection, statements):
         points.pass_one()
@@ -65,8 +76,9 @@ def instrument(points: Points) -> None:
         points.pass_one()
         return outcome
 
-    Database._put = counted_put
-    database_module._transaction = counted_transaction
+    GroupWriter.write = counted_write
+    GroupWriter.commit = counted_commit
+    writing._transaction = counted_transaction
     ProcessRunner.run = counted_run
 
 

@@ -1,36 +1,25 @@
-"""One SQLite file: opened with care, brought up to date under a lock, written by one thread per process.
-
-Writers of several processes take turns (WAL, immediate transactions). The thread commits whatever has piled up in one
-transaction, so that many parallel branches cost one disk flush, and callers wait for *their* commit.
-"""
+"""One SQLite file: opened with care, and brought up to date under a lock. Several processes may have it open (WAL)."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import fcntl
 import os
-import queue
 import sqlite3
-import threading
 from importlib import resources
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from awf.domain.errors import AwfError
+from awf.infrastructure.stores.writing import GroupWriter, Statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from importlib.resources.abc import Traversable
 
 __all__ = ["Database", "Statement"]
 
-Statement = tuple[str, tuple[Any, ...]]
-_BUSY_SECONDS = 60.0
-
-
-class _Batch(NamedTuple):
-    statements: Sequence[Statement]
-    done: asyncio.Future[list[int]] | None
+_BUSY_SECONDS = 0.05  # the writer tries again by itself
+_MIGRATION_BUSY_MS = 60_000
 
 
 class Database:
@@ -41,9 +30,7 @@ class Database:
         self._migrations = _migrations()
         self.reader = self._connect()
         self._migrate()
-        self._queue: queue.SimpleQueue[_Batch | None] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
-        self.failure: AwfError | None = None
+        self.writer = GroupWriter(self.reader, self.path)
 
     def _open_folder(self) -> None:
         try:
@@ -56,9 +43,7 @@ class Database:
     def _connect(self) -> sqlite3.Connection:
         try:
             with _private_files():
-                connection = sqlite3.connect(
-                    self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-                )
+                connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
                 self._refuse_newer(connection)
                 connection.execute("PRAGMA journal_mode=WAL")
                 connection.execute("PRAGMA synchronous=NORMAL")
@@ -86,6 +71,7 @@ class Database:
             raise _unavailable(self.path, str(error)) from error
 
     def _bring_up_to_date(self) -> None:
+        self.reader.execute(f"PRAGMA busy_timeout={_MIGRATION_BUSY_MS}")
         current = _version(self.reader)
         for number, item in sorted(self._migrations.items()):
             if number > current:
@@ -93,6 +79,7 @@ class Database:
                 self.reader.executescript(
                     f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version={number};\nCOMMIT;"
                 )
+        self.reader.execute(f"PRAGMA busy_timeout={int(_BUSY_SECONDS * 1000)}")
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -113,75 +100,8 @@ class Database:
         found = self.rows(sql, values)
         return found[0] if found else None
 
-    # -- writing ---------------------------------------------------------------------------------------------------
-
-    def write(self, statements: Sequence[Statement]) -> None:
-        """Write in order, some time soon; a failure shows at the next `commit`."""
-        self._put(_Batch(statements, None))
-
-    def commit(self, statements: Sequence[Statement]) -> asyncio.Future[list[int]]:
-        """Write in order; the future gives the row counts, one per statement, once they are safe."""
-        done: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
-        if self.failure is not None:
-            done.set_exception(self.failure)
-        else:
-            self._put(_Batch(statements, done))
-        return done
-
-    def write_now(self, statements: Sequence[Statement]) -> list[int]:
-        """Write from a process that has no run of its own."""
-        try:
-            return _transaction(self.reader, statements)
-        except sqlite3.Error as error:
-            raise _write_failed(self.path, error) from error
-
-    def _put(self, batch: _Batch) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="awf-store", daemon=True)
-            self._thread.start()
-        self._queue.put(batch)
-
-    def _run(self) -> None:
-        connection: sqlite3.Connection | None = None
-        try:
-            connection = self._connect()
-        except AwfError as error:
-            self.failure = error
-        ended = False
-        while not ended:
-            batches = [self._queue.get()]
-            with contextlib.suppress(queue.Empty):
-                while True:
-                    batches.append(self._queue.get_nowait())
-            ended = None in batches
-            self._write_batches(connection, [batch for batch in batches if batch is not None])
-        if connection is not None:
-            connection.close()
-
-    def _write_batches(self, connection: sqlite3.Connection | None, batches: list[_Batch]) -> None:
-        counts: list[int] = []
-        if batches and connection is not None and self.failure is None:
-            try:
-                counts = _transaction(
-                    connection, [statement for batch in batches for statement in batch.statements]
-                )
-            except sqlite3.Error as error:
-                self.failure = _write_failed(self.path, error)
-        start = 0
-        for batch in batches:
-            end = start + len(batch.statements)
-            if batch.done is not None:
-                with contextlib.suppress(RuntimeError):  # the loop has gone, and with it whoever waited
-                    batch.done.get_loop().call_soon_threadsafe(
-                        _settle, batch.done, counts[start:end], self.failure
-                    )
-            start = end
-
     def close(self) -> None:
-        if self._thread is not None:
-            self._queue.put(None)
-            self._thread.join()
-            self._thread = None
+        self.writer.close()
         self.reader.close()
 
 
@@ -193,27 +113,6 @@ def _migrations() -> dict[int, Traversable]:
 
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _settle(done: asyncio.Future[list[int]], counts: list[int], failure: AwfError | None) -> None:
-    if done.done():
-        return
-    if failure is not None:
-        done.set_exception(failure)
-    else:
-        done.set_result(counts)
-
-
-def _transaction(connection: sqlite3.Connection, statements: Sequence[Statement]) -> list[int]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        counts = [connection.execute(sql, values).rowcount for sql, values in statements]
-        connection.execute("COMMIT")
-    except BaseException:
-        with contextlib.suppress(sqlite3.Error):
-            connection.execute("ROLLBACK")
-        raise
-    return counts
 
 
 @contextlib.contextmanager
@@ -241,12 +140,4 @@ def _unavailable(path: str, why: str) -> AwfError:
         "SYSTEM.STORE.UNAVAILABLE",
         f"The run store {path} cannot be used: {why}.",
         hint="Check its permissions, or choose another directory with --storage DIR or AWF_STORAGE.",
-    )
-
-
-def _write_failed(path: str, error: sqlite3.Error) -> AwfError:
-    return AwfError(
-        "SYSTEM.STORE.WRITE_FAILED",
-        f"The run store {path} cannot be written: {error}.",
-        hint="Free some space or restore write access, then try again.",
     )

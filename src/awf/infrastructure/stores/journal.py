@@ -91,7 +91,7 @@ class SqliteRun:
             "INSERT INTO steps (run_id, path, seq, result) VALUES (?,?,?,?)",
             (self.run_id, path, self._seq, _encoder.encode(sealed)),
         )
-        committed = self._database.commit([record, *(self._event_row(item) for item in stamped)])
+        committed = self._database.writer.commit([record, *(self._event_row(item) for item in stamped)])
         self._publish_all(stamped)
         await self._safe(committed)
         self.finished_steps += 1
@@ -104,7 +104,7 @@ class SqliteRun:
     async def forget(self, path: str) -> None:
         own = f"{path}@", f"{path}/hooks/"
         begins = "(path=? OR substr(path,1,?)=? OR substr(path,1,?)=?)"
-        await self._database.commit(
+        await self._database.writer.commit(
             [
                 (
                     f"DELETE FROM steps WHERE run_id=? AND {begins}",  # noqa: S608
@@ -155,7 +155,7 @@ class SqliteRun:
 
     async def deliver(self, topic: str, message: Message) -> bool:
         counts = await self._safe(
-            self._database.commit(
+            self._database.writer.commit(
                 [message_row(self.run_id, topic, self._masker.map_struct(message, self._masker.seal))]
             )
         )
@@ -179,7 +179,7 @@ class SqliteRun:
             return
         stamped = self._stamp(event)
         if self._worth_keeping(stamped.event):
-            self._database.write([self._event_row(stamped, once)])
+            self._database.writer.write([self._event_row(stamped, once)])
         self._publish(stamped)
 
     def _publish_all(self, stamped: list[Stamped]) -> None:
@@ -244,7 +244,9 @@ class SqliteRun:
         )
         # A resumed run must not hear an old request to stop.
         forget: Statement = ("DELETE FROM messages WHERE run_id=? AND topic=?", (self.run_id, CANCEL_TOPIC))
-        recording = self._database.commit([update, forget, *(self._event_row(item) for item in stamped)])
+        recording = self._database.writer.commit(
+            [update, forget, *(self._event_row(item) for item in stamped)]
+        )
         try:
             await self._safe(recording)
         except AwfError:  # an end that could not be recorded is not announced
@@ -291,7 +293,7 @@ class SqliteJournal:
             " VALUES (?,?,?,?,?,?,?,?,?,?,?)"
         )
         try:
-            await self._database.commit([(insert, values)])
+            await self._database.writer.commit([(insert, values)])
         except AwfError:
             ownership.release()
             shutil.rmtree(folder, ignore_errors=True)
@@ -321,7 +323,7 @@ class SqliteJournal:
                 hint=f"`awf rerun {run_id}` starts it again.",
             )
         record = msgspec.structs.replace(record, inputs=masker.map_struct(record.inputs, masker.unseal))
-        await self._database.commit(
+        await self._database.writer.commit(
             [
                 (
                     "UPDATE runs SET status='running', finished_at=NULL, exit_status=NULL, error=NULL, owner=? WHERE id=?",
@@ -378,7 +380,7 @@ class SqliteJournal:
             if ":" in message[0] and keep(message[0].split(":", 1)[1])
         ]
         if statements:
-            await self._database.commit(statements)
+            await self._database.writer.commit(statements)
         target.finished_steps = copied
         return copied
 

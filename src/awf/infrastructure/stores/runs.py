@@ -100,14 +100,14 @@ class SqliteRunStore:
         return list(found.values())
 
     def tell(self, run_id: str, topic: str, message: Message) -> bool:
-        return self._database.write_now([message_row(run_id, topic, message)])[0] == 1
+        return self._database.writer.write_now([message_row(run_id, topic, message)])[0] == 1
 
     def cancel(self, run_id: str, message: Message) -> bool:
         """Ask the owner to stop; a run that nobody owns is marked at once. False: its owner will do it."""
         if self.is_alive(run_id):
             self.tell(run_id, CANCEL_TOPIC, message)
             return False
-        self._database.write_now(
+        self._database.writer.write_now(
             [
                 (
                     "UPDATE runs SET status='cancelled', finished_at=?, exit_status=130, owner='' WHERE id=? AND status='running'",

@@ -105,7 +105,7 @@ def run_cli(arguments: Sequence[str]) -> int:
         result = 130
     except KeyboardInterrupt:
         result = 130
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click makes an exit out of a broken pipe
         result = 0
         _abandon(sys.stdout)
     except Exception as error:  # noqa: BLE001  the last line of defence: a person sees no traceback

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from awf.bootstrap import App
 
 __all__ = [
     "echo_json",
+    "echo_lines",
     "input_option",
     "listing_options",
     "make_app",
@@ -51,9 +52,14 @@ def input_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     del ctx, param
+    from awf.domain.errors import AwfError
     from awf.domain.ports.run_store import RunFilter
 
-    return [run.id for run in make_app().store.runs(RunFilter(limit=50)) if run.id.startswith(incomplete)]
+    try:
+        found = make_app().store.runs(RunFilter(limit=50))
+    except AwfError:  # nothing is offered then; a message would only disturb the line that is being typed
+        return []
+    return [run.id for run in found if run.id.startswith(incomplete)]
 
 
 def complete_workflow(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -103,6 +109,14 @@ def write_text(target: str, text: str) -> str:
             hint="Choose another file with --to.",
         ) from error
     return os.path.abspath(target)
+
+
+def echo_lines(lines: Iterable[str]) -> None:
+    """Lines for a person, in what the stream can carry; nothing in them can move the cursor."""
+    from awf.interfaces.cli.rendering.line_writer import LineWriter
+    from awf.interfaces.cli.rendering.terminal_text import neutral
+
+    LineWriter(sys.stdout).write(neutral(line) for line in lines)
 
 
 def parse_inputs(app: App, given: tuple[str, ...]) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +13,7 @@ if TYPE_CHECKING:
     from awf.application.running.service import Prepared
     from awf.application.running.services import RunServices
     from awf.bootstrap import App
+    from awf.domain.events import Stamped
     from awf.domain.ports.durability import RunOutcome
     from awf.domain.ports.person import Person
     from awf.interfaces.cli.rendering.view import View
@@ -70,6 +69,8 @@ def run_to_the_end(
     app: App, options: RunOptions, prepare: Callable[[RunServices], Awaitable[Prepared]]
 ) -> RunOutcome:
     """Prepare and execute one run with view and signals. Everything is ended before this returns."""
+    import asyncio
+
     app.set_up_logging()
     try:
         return asyncio.run(_session(app, options, prepare))
@@ -83,8 +84,9 @@ async def _session(
     from awf.application.running.fan_out import FanOut
 
     view, blocks = _view(options)
+    shown = _Shown(view)
     fan_out = FanOut()
-    fan_out.add(view.on_event, may_block=blocks)
+    fan_out.add(shown.on_event, may_block=blocks)
     if (listener := app.log_listener()) is not None:
         fan_out.add(listener)
     try:
@@ -93,14 +95,39 @@ async def _session(
         )
         prepared = await prepare(services)
         with _Signals():
-            return await prepared.execute(fan_out)
+            outcome = await prepared.execute(fan_out)
     except Exception:
         getattr(view, "discard", _nothing)()
         raise
     finally:
         fan_out.close()
-        view.close()
+        shown.close()
         await app.close()
+    if shown.failure is not None:
+        raise shown.failure
+    return outcome
+
+
+class _Shown:
+    """The view of a run. When it cannot write any more the run goes on, and is told about it in the end."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self.failure: OSError | None = None
+
+    def on_event(self, stamped: Stamped) -> None:
+        if self.failure is None:
+            try:
+                self._view.on_event(stamped)
+            except OSError as error:
+                self.failure = error
+
+    def close(self) -> None:
+        if self.failure is None:
+            try:
+                self._view.close()
+            except OSError as error:
+                self.failure = error
 
 
 def _view(options: RunOptions) -> tuple[View, bool]:
@@ -142,14 +169,19 @@ def _nothing() -> None:
 class _Signals:
     """The first Ctrl+C (or SIGTERM) asks the run to stop, the second stops it at once."""
 
-    _NAMES = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    def __init__(self) -> None:
+        import asyncio
+        import signal
+
+        self._numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
 
     def __enter__(self) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        for number in self._NAMES:
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        assert self._task is not None
+        for number in self._numbers:
+            self._loop.add_signal_handler(number, self._task.cancel)
 
     def __exit__(self, *_: object) -> None:
-        for number in self._NAMES:
-            asyncio.get_running_loop().remove_signal_handler(number)
+        for number in self._numbers:
+            self._loop.remove_signal_handler(number)

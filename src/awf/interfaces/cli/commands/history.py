@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from awf.interfaces.cli.options import echo_json, listing_options, make_app, storage_option
+from awf.interfaces.cli.options import echo_json, echo_lines, listing_options, make_app, storage_option
 
 if TYPE_CHECKING:
     from awf.domain.run import RunRecord
@@ -49,11 +49,13 @@ def command(
         print("No runs.")
     else:
         width = max(len(run.workflow) for run in runs)
-        for run in runs:
-            print(
-                f"{run.id}  {run.workflow.ljust(width)}  {run.status:11}  {_when(run.started_at)}  {_took(run)}".rstrip()
-            )
+        echo_lines(_line(run, width) for run in runs)
     return 0
+
+
+def _line(run: RunRecord, width: int) -> str:
+    began = _when(run.started_at)
+    return f"{run.id}  {run.workflow.ljust(width)}  {run.status:11}  {began}  {_took(run)}".rstrip()
 
 
 def _when(moment: float) -> str:

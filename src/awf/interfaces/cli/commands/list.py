@@ -7,7 +7,7 @@ import re
 import click
 
 from awf.domain.program import WorkflowEntry
-from awf.interfaces.cli.options import echo_json, listing_options, make_app
+from awf.interfaces.cli.options import echo_json, echo_lines, listing_options, make_app
 
 _HEAD = re.compile(r"^(name|description|version):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 
@@ -23,8 +23,10 @@ def command(output: str) -> int:
         print("No workflows here. `awf init` writes a first one.")
     else:
         width = max(len(row.name) for row in rows)
-        for row in rows:
-            print(f"{row.name.ljust(width)}  {row.source:8}  {row.description or row.problem}".rstrip())
+        echo_lines(
+            f"{row.name.ljust(width)}  {row.source:8}  {row.description or row.problem}".rstrip()
+            for row in rows
+        )
     return 0
 
 

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from awf.interfaces.cli.options import echo_json, listing_options, make_app, run_id_argument, storage_option
+from awf.interfaces.cli.options import (
+    echo_json,
+    echo_lines,
+    listing_options,
+    make_app,
+    run_id_argument,
+    storage_option,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from awf.domain.ports.run_store import RunStore, StepRow
     from awf.domain.run import RunRecord
+
+_CHUNK = 65536
 
 
 @click.command()
@@ -45,7 +57,7 @@ def command(run_id: str, step: str, full: bool, storage: str | None, output: str
         for row in rows:
             _print_step(row, store, run.id, full=full)
     else:
-        _print_run(run, rows)
+        echo_lines(_run_lines(run, rows))
     return 0
 
 
@@ -60,25 +72,30 @@ def _plain(row: StepRow) -> dict[str, object]:
     return fields
 
 
-def _print_run(run: RunRecord, rows: list[StepRow]) -> None:
-    from awf.interfaces.cli.rendering.figures import duration_text, usage_text
+def _run_lines(run: RunRecord, rows: list[StepRow]) -> Iterator[str]:
+    from awf.interfaces.cli.rendering.figures import usage_text
 
-    print(f"{run.id}  {run.workflow}  {run.status}")
-    print(f"  file     {run.source}")
+    yield f"{run.id}  {run.workflow}  {run.status}"
+    yield f"  file     {run.source}"
     for label, values in (("inputs", run.inputs), ("outputs", run.outputs)):
         for name, value in values.items():
-            print(f"  {label:8} {name} = {value}")
+            yield f"  {label:8} {name} = {value}"
     if run.usage:
-        print(f"  usage    {usage_text(run.usage)}")
+        yield f"  usage    {usage_text(run.usage)}"
     if run.error:
-        print(f"  error    {run.error.code}: {run.error.message}")
+        yield f"  error    {run.error.code}: {run.error.message}"
     width = max((len(row.path) for row in rows), default=0)
-    for row in rows:
-        result = row.result
-        mark = {"success": "✓", "failed": "✗", "skipped": "○"}.get(result.status, "·")
-        took = duration_text(int((result.finished_at - result.started_at) * 1000))
-        first = (result.error.message if result.error else result.output).strip().split("\n", 1)[0]
-        print(f"  {mark} {row.path.ljust(width)}  {took:>7}  {first[:100]}".rstrip())
+    yield from (_step_line(row, width) for row in rows)
+
+
+def _step_line(row: StepRow, width: int) -> str:
+    from awf.interfaces.cli.rendering.figures import duration_text
+
+    result = row.result
+    mark = {"success": "✓", "failed": "✗", "skipped": "○"}.get(result.status, "·")
+    took = duration_text(int((result.finished_at - result.started_at) * 1000))
+    first = (result.error.message if result.error else result.output).strip().split("\n", 1)[0]
+    return f"  {mark} {row.path.ljust(width)}  {took:>7}  {first[:100]}".rstrip()
 
 
 def _print_step(row: StepRow, store: RunStore, run_id: str, *, full: bool) -> None:
@@ -90,15 +107,29 @@ def _print_step(row: StepRow, store: RunStore, run_id: str, *, full: bool) -> No
         if full and result.truncated and _copy_file(store.output_path(run_id, row.path, stream), stream):
             continue
         if text:
-            (sys.stdout if stream == "stdout" else sys.stderr).write(text.rstrip("\n") + "\n")
+            _give(text.rstrip("\n").split("\n"), stream)
+
+
+def _give(lines: Iterable[str], stream: str) -> None:
+    """Into a file or a pipe it goes as it is; on a terminal nothing in it may move the cursor."""
+    from awf.interfaces.cli.rendering.line_writer import LineWriter
+    from awf.interfaces.cli.rendering.terminal_text import neutral
+
+    out = _stream(stream)
+    LineWriter(out).write(map(neutral, lines) if out.isatty() else lines)
 
 
 def _copy_file(path: str, stream: str) -> bool:
-    import shutil
+    from awf.interfaces.cli.rendering.terminal_text import neutral
 
-    try:
-        with open(path, encoding="utf-8", errors="replace") as kept:
-            shutil.copyfileobj(kept, sys.stdout if stream == "stdout" else sys.stderr)
-    except OSError:
+    if not os.path.isfile(path):
         return False
+    out = _stream(stream)
+    with open(path, encoding="utf-8", errors="replace", newline="\n") as kept:
+        while chunk := kept.read(_CHUNK):
+            out.write(neutral(chunk) if out.isatty() else chunk)
     return True
+
+
+def _stream(name: str) -> TextIO:
+    return sys.stdout if name == "stdout" else sys.stderr

@@ -33,7 +33,7 @@ class JsonSummary:
         if self._written or not self._model.run_id:
             return
         self._written = True
-        with contextlib.suppress(OSError):  # the last flush of the program tells what could not be written
+        with contextlib.suppress(BrokenPipeError):
             write_json(self._out, self.document(), indent=2)
 
     def document(self) -> dict[str, Any]:

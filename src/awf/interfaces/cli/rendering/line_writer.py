@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, TextIO
 
 from awf.interfaces.cli.rendering.terminal_text import ASCII_FORMS
@@ -41,8 +42,14 @@ class LineWriter:
             return
         try:
             self._put(fitted(text, self._encoding) if self._poor else text)
-        except OSError:  # the last flush of the program tells what could not be written
+        except BrokenPipeError:
             self._broken = True
+        except OSError:
+            self._broken = True
+            if (
+                self._stream is not sys.stderr
+            ):  # an answer must not get lost unnoticed, the talk beside it may
+                raise
 
     def _put(self, text: str) -> None:
         try:

@@ -23,7 +23,7 @@ class NdjsonView:
             return
         try:
             write_json(self._out, event_fields(stamped))
-        except OSError:  # the last flush of the program tells what could not be written
+        except BrokenPipeError:
             self._broken = True
 
     def close(self) -> None:
