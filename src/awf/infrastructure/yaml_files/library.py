@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 from typing import TYPE_CHECKING, Protocol
 
@@ -49,10 +51,12 @@ class WorkflowLibrary:
         file = self.find(reference)
         if file is None:
             raise self._missing(reference)
-        return _read_program(file, _Disk(self))
+        with _no_collection():
+            return _read_program(file, _Disk(self))
 
     def reload(self, definition: Definition) -> LoadedProgram:
-        return _read_program(definition.root, _Stored(definition))
+        with _no_collection():
+            return _read_program(definition.root, _Stored(definition))
 
     def find(self, reference: str, *, beside: str = "") -> str | None:
         """The file of a workflow named by its name, or by a path."""
@@ -104,6 +108,18 @@ class WorkflowLibrary:
             if close
             else f"Looked in {looked}. `awf list` shows what is there.",
         )
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """A big file makes many small objects at once; looking for garbage among them takes longer than reading it."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _short(path: str) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "listing_options",
     "make_app",
     "parse_inputs",
+    "person_name",
     "run_id_argument",
     "storage_option",
     "use_color",
@@ -77,8 +78,17 @@ def workflow_argument(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def make_app(**flags: Any) -> App:
     from awf.bootstrap import App
+    from awf.domain.errors import AwfError
 
-    return App(cwd=os.getcwd(), environment=os.environ, flags=flags)
+    try:
+        cwd = os.getcwd()
+    except OSError as error:
+        raise AwfError(
+            "USER.INPUT.MISSING_FILE",
+            f"The working directory cannot be used: {error.strerror}.",
+            hint="Change to a directory that exists: cd",
+        ) from error
+    return App(cwd=cwd, environment=os.environ, flags=flags)
 
 
 def use_color() -> bool:
@@ -86,11 +96,11 @@ def use_color() -> bool:
 
 
 def echo_json(value: Any) -> None:
-    import json
-
     import msgspec
 
-    sys.stdout.write(json.dumps(msgspec.to_builtins(value), ensure_ascii=False, indent=2) + "\n")
+    from awf.interfaces.cli.rendering.json_text import write_json
+
+    write_json(sys.stdout, msgspec.to_builtins(value), indent=2)
 
 
 def write_text(target: str, text: str) -> str:
@@ -111,12 +121,22 @@ def write_text(target: str, text: str) -> str:
     return os.path.abspath(target)
 
 
-def echo_lines(lines: Iterable[str]) -> None:
-    """Lines for a person, in what the stream can carry; nothing in them can move the cursor."""
+def echo_lines(lines: Iterable[str], *, styled: bool = False) -> None:
+    """Lines for a person, in what the stream can carry; nothing in them can move the cursor, unless we styled them."""
     from awf.interfaces.cli.rendering.line_writer import LineWriter
     from awf.interfaces.cli.rendering.terminal_text import neutral
 
-    LineWriter(sys.stdout).write(neutral(line) for line in lines)
+    LineWriter(sys.stdout).write(lines if styled else map(neutral, lines))
+
+
+def person_name() -> str:
+    """Who gives an answer. Containers run programs for users that have no name."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
 
 
 def parse_inputs(app: App, given: tuple[str, ...]) -> dict[str, Any]:
@@ -130,12 +150,27 @@ def parse_inputs(app: App, given: tuple[str, ...]) -> dict[str, Any]:
             raise AwfError(
                 "USER.INPUT.INVALID_FORMAT", f"'{pair}' is not NAME=VALUE.", hint="Write --input name=value."
             )
+        if not _is_text(pair):
+            raise AwfError(
+                "USER.INPUT.INVALID_FORMAT",
+                f"'{pair}' is not UTF-8 text.",
+                hint="Put other data into a file, and give its name as the input.",
+            )
         values[name.strip()] = (
             _from_file(app, value[1:])
             if value.startswith("@") and not value.startswith("@@")
             else value.removeprefix("@")
         )
     return values
+
+
+def _is_text(word: str) -> bool:
+    """Bytes of the command line that are no text come as surrogates, which cannot be stored."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _from_file(app: App, written: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import TYPE_CHECKING
 
 import click
@@ -37,7 +36,7 @@ def command(run_id: str, step: str, outcome: str, text: str | None, storage: str
             hint=f'awf approve {run.id} {question.step} --text "…"',
         )
     payload = {"text": text} if question.kind == "input" else {"outcome": outcome}
-    if not store.tell(run.id, question.topic, Message(payload, getpass.getuser())):
+    if not store.tell(run.id, question.topic, Message(payload, person_name())):
         raise AwfError(
             "USER.RUN.NOTHING_WAITING",
             f"'{question.step}' has been answered already.",

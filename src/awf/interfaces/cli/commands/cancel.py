@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import time
 
 import click
@@ -25,7 +24,7 @@ def command(run_id: str, wait: bool, storage: str | None) -> int:
         raise AwfError(
             "USER.RUN.NOTHING_WAITING", f"{run.id} has ended: {run.status}.", hint=f"awf show {run.id}"
         )
-    by = getpass.getuser()
+    by = person_name()
     if not store.cancel(run.id, Message({"reason": f"cancelled by {by}"}, by)):
         while wait and store.is_alive(run.id):
             time.sleep(0.05)

@@ -28,5 +28,5 @@ def show(storage: str | None = None, output: str = "text") -> int:
     width = max(len(name) for name in settings)
     for name, setting in settings.items():
         value = app.masker.mask_data(setting.value) if setting.value not in (None, {}) else "-"
-        print(f"{name.ljust(width)}  {value}  ({setting.origin})")
+        echo_lines([f"{name.ljust(width)}  {value}  ({setting.origin})"])
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from awf.interfaces.cli.options import echo_json, listing_options
+from awf.interfaces.cli.options import echo_json, echo_lines, listing_options
 
 
 @click.command()
@@ -33,9 +33,9 @@ def command(code: str | None, output: str) -> int:
         echo_json([{"code": n, "exit_status": exit_status(n), **e._asdict()} for n, e in found.items()])
     elif len(found) == 1:
         name, entry = next(iter(found.items()))
-        print(f"{name}  (exit status {exit_status(name)})\n{entry.title}.\n\n{entry.meaning}\n{entry.remedy}")
+        head = f"{name}  (exit status {exit_status(name)})"
+        echo_lines([head, f"{entry.title}.", "", entry.meaning, entry.remedy])
     else:
         width = max(len(name) for name in found)
-        for name, entry in found.items():
-            print(f"{name.ljust(width)}  {entry.title}")
+        echo_lines(f"{name.ljust(width)}  {entry.title}" for name, entry in found.items())
     return 0

@@ -20,6 +20,7 @@ _POLL_SECONDS = 0.1
 @listing_options("text", "ndjson")
 def command(run_id: str, follow: bool, verbose: int, storage: str | None, output: str) -> int:
     """Print what happened in RUN, in order; with -f also while it goes on, in whatever process."""
+    from awf.interfaces.cli.rendering.json_text import write_json
     from awf.interfaces.cli.rendering.plain_view import PlainView
     from awf.interfaces.cli.rendering.stored_events import stamped_from
     from awf.interfaces.cli.stored import stored_events
@@ -33,9 +34,7 @@ def command(run_id: str, follow: bool, verbose: int, storage: str | None, output
         for stored in stored_events(store, run.id, after):
             after = stored.seq
             if output == "ndjson":
-                import json
-
-                sys.stdout.write(json.dumps(stored.fields, ensure_ascii=False) + "\n")
+                write_json(sys.stdout, stored.fields)
             elif (stamped := stamped_from(stored.fields)) is not None:
                 view.on_event(stamped)
         sys.stdout.flush()

@@ -8,6 +8,7 @@ import click
 
 from awf.interfaces.cli.options import (
     echo_json,
+    echo_lines,
     listing_options,
     make_app,
     run_id_argument,
@@ -35,5 +36,6 @@ def command(run_id: str, storage: str | None, output: str) -> int:
     model = RunModel()
     for stamped in all_events(store, run.id):
         model.apply(stamped)
-    print("\n".join(status_lines(model, now=time.time(), status=run.status, color=use_color())))
+    lines = status_lines(model, now=time.time(), status=run.status, color=use_color())
+    echo_lines(lines, styled=True)
     return 0

@@ -42,16 +42,15 @@ def _tell(problems: list[Problem], count: int, output: str) -> int:
 
     errors = [problem for problem in problems if problem.severity == "error"]
     if output == "json":
-        import json
-
         from awf.interfaces.cli.rendering.problems import problems_document
 
-        sys.stdout.write(json.dumps(problems_document(problems), ensure_ascii=False, indent=2) + "\n")
+        echo_json(problems_document(problems))
     elif problems:
+        from awf.interfaces.cli.rendering.line_writer import LineWriter
         from awf.interfaces.cli.rendering.problems import problem_lines
 
         stream = sys.stdout if output == "text" else sys.stderr
-        stream.write("\n".join(problem_lines(problems, color=use_color())) + "\n")
+        LineWriter(stream).write(problem_lines(problems, color=use_color()))
     elif output == "text":
         print(f"{count} workflow{'s are' if count != 1 else ' is'} valid.")
     if not errors:
