@@ -12,6 +12,7 @@ from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from awf import __version__
+from awf.domain.errors import AwfError
 from awf.domain.redaction import Masker
 
 if TYPE_CHECKING:
@@ -77,6 +78,19 @@ class App:
         self.flags = flags or {}
         self.masker = Masker()
         self.version = __version__
+
+    def beside(self, run_id: str) -> App:
+        """The same application in the folder where a run was started: there it goes on, wherever it is resumed from."""
+        folder = self.store.find(run_id).cwd
+        if folder == self.cwd:
+            return self
+        if not os.path.isdir(folder):
+            raise AwfError(
+                "USER.INPUT.MISSING_FILE", f"The folder of the run, {folder}, is gone.", hint="Create it again, then resume."
+            )
+        storage = self.database.folder
+        self.database.close()
+        return App(cwd=folder, environment=self.environment, flags={**self.flags, "storage": storage})
 
     # -- settings --------------------------------------------------------------------------------------------------
 

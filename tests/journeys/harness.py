@@ -169,7 +169,7 @@ class Journey:
 
     # -- doing ---------------------------------------------------------------------------------------------------
 
-    def awf(self, *arguments: str, **options: Any) -> Told:
+    def awf(self, *arguments: str | bytes, **options: Any) -> Told:
         done = subprocess.run(
             self.command(*arguments), env=self.environment, check=False,
             **{"cwd": self.project, "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
@@ -207,7 +207,7 @@ class Journey:
             return Told(process.wait(PATIENCE), bytes(shown), b"")
 
     @staticmethod
-    def command(*arguments: str) -> list[str]:
+    def command(*arguments: str | bytes) -> list[str | bytes]:
         return [sys.executable, "-m", "awf", *arguments]
 
     def shell(self, script: str) -> Told:
@@ -229,7 +229,10 @@ class Journey:
 
     def workflow(self, file: str, states: dict[str, Any], **keys: Any) -> str:
         """A workflow file; JSON is YAML, too."""
-        return self.write(f"{file}.yaml", json.dumps({"name": Path(file).name, **keys, "states": states}))
+        return self.write(
+            f"{file}.yaml",
+            json.dumps({"name": Path(file).name, **keys, "states": states}, ensure_ascii=False),
+        )
 
     def steps(self, name: str, *commands: str | dict[str, Any], **keys: Any) -> str:
         """A workflow of commands in a row, named a, b, c, …, that ends with `done`."""

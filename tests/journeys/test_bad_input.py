@@ -173,7 +173,7 @@ INPUTS = [{"name": "count", "type": "integer", "required": True}, {"name": "who"
         (["count=many"], "USER.INPUT.VALIDATION_FAILED", "'count' must be a whole number"),
         (["count=1.5"], "USER.INPUT.VALIDATION_FAILED", "'count' must be a whole number"),
         ([], "USER.INPUT.VALIDATION_FAILED", "'count' is required"),
-        (["count=1", "whom=you"], "USER.INPUT.UNKNOWN_INPUT", "'whom'"),
+        (["count=1", "whom=you"], "USER.INPUT.VALIDATION_FAILED", "'whom'"),
         (["count"], "USER.INPUT.INVALID_FORMAT", "'count' is not NAME=VALUE"),
         (["=1"], "USER.INPUT.INVALID_FORMAT", "'=1' is not NAME=VALUE"),
         (["count=1", "who=@nobody.txt"], "USER.INPUT.MISSING_FILE", "nobody.txt"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -338,3 +339,49 @@ def test_the_rules_language_is_loaded_only_where_there_is_a_condition(journey):
 def test_the_help_reads_no_workflow_and_no_settings(journey):
     found = loaded(journey, "--help")
     assert not found & {"yaml", "awf.bootstrap", "awf.domain.workflow", "awf.infrastructure.stores.database"}
+
+
+# -- odd surroundings --------------------------------------------------------------------------------------------------
+
+
+def test_the_settings_are_shown_without_their_secrets(journey):
+    journey.write(".awf/config.yaml", "inputs: {api_key: not-for-you, who: Ada}\n")
+    for output in ("text", "json"):
+        told = journey.awf("config", "show", "-o", output).succeeded()
+        assert "not-for-you" not in told.stdout
+        assert "Ada" in told.stdout
+
+
+def test_a_working_directory_that_is_gone_is_told(journey):
+    for command in ("list", "run x", "history"):
+        told = journey.shell(f"mkdir gone && cd gone && rmdir ../gone && $awf {command}")
+        told.one_error("USER.INPUT.MISSING_FILE")
+
+
+def test_bytes_on_the_command_line_that_are_no_text_are_told(journey):
+    file = journey.steps("x", "true", inputs=[{"name": "who"}])
+    journey.awf("run", file, "-i", b"who=\xff").one_error("USER.INPUT.INVALID_FORMAT")
+    for output in ("text", "json"):
+        journey.awf("run", b"\xff.yaml", "-o", output).one_error("USER.INPUT.MISSING_FILE")
+    os.rename(journey.project / "x.yaml", os.fsencode(journey.project) + b"/\xff.yaml")
+    journey.awf("run", b"./\xff.yaml").one_error("USER.INPUT.INVALID_FORMAT")
+    assert not journey.storage.exists()
+
+
+def test_a_poor_encoding_of_the_streams_is_no_hindrance(journey):
+    journey.environment["PYTHONIOENCODING"] = "ascii"
+    end = {"type": "terminal", "message": "schön ✓ 😀"}
+    step = {"type": "step", "command": "echo schön ✓ 😀", "on_success": "end"}
+    file = journey.workflow("x", {"initial": "a", "a": step, "end": end})
+    for command in (["run", file, "-v"], ["status", "last"], ["show", "last"], ["logs", "last"], ["history"]):
+        assert journey.awf(*command).succeeded().out.isascii()
+    for output in ("json", "ndjson"):
+        told = journey.awf("run", file, "-o", output).succeeded()
+        assert told.out.isascii()
+        assert (
+            json.loads(told.out.splitlines()[-1] if output == "ndjson" else told.out)["message"]
+            == "schön ✓ 😀"
+        )
+    (step,) = journey.awf("show", "last", "-o", "json").succeeded().json()["steps"]
+    assert step["output"] == "schön ✓ 😀"
+    assert journey.awf("explain", "WORKFLOW.VALIDATION.UNDEFINED_VARIABLE").succeeded().out.isascii()

@@ -174,3 +174,22 @@ def test_a_storage_that_is_taken_away_stops_the_run(journey, until):
     told = running.wait()
     assert "Traceback" not in told.stderr
     assert told.status in {0, 4}, told.stderr
+
+
+def test_a_store_that_another_program_holds_for_a_while_is_waited_for(journey, until):
+    journey.steps("x", "echo a >> trace; until test -e go; do sleep 0.02; done", "echo b >> trace")
+    running = journey.start("run", "./x.yaml")
+    until(journey.trace)
+    holder = sqlite3.connect(journey.storage / "awf.db", isolation_level=None)
+    try:
+        holder.execute("BEGIN IMMEDIATE")
+        journey.touch("go")
+        until(lambda: journey.commands() == [], "the end of the first command")
+        looking = journey.awf("status", "last").succeeded()
+        assert "running" in looking.stdout
+        assert journey.trace() == ["a"], "nothing goes on before the first step is safe"
+        holder.execute("ROLLBACK")
+    finally:
+        holder.close()
+    assert running.wait().status == 0
+    assert journey.trace() == ["a", "b"]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FanOut"]
 
-_MOST_WAITING = 10_000
+_MOST_WAITING = 4_000_000  # characters of live text that may wait for a slow listener
 _LIVE_TEXT = (StepOutput, AgentText, AgentThought)
 _log = logging.getLogger("awf.events")
 
@@ -59,13 +59,16 @@ class _ListenerThread:
         self._listener = listener
         self._queue: queue.SimpleQueue[Stamped | None] = queue.SimpleQueue()
         self._dropped = 0
+        self._put_size = self._heard_size = 0  # each is written by one thread only
         self._thread = threading.Thread(target=self._run, name="awf-listener", daemon=True)
         self._thread.start()
 
     def put(self, stamped: Stamped) -> None:
-        if self._queue.qsize() >= _MOST_WAITING and isinstance(stamped.event, _LIVE_TEXT):
+        size = len(stamped.event.text) if isinstance(stamped.event, _LIVE_TEXT) else 0
+        if size and self._put_size - self._heard_size > _MOST_WAITING:
             self._dropped += 1
             return
+        self._put_size += size
         if self._dropped:
             note = Warned(
                 message=f"{self._dropped} pieces of live output were not shown here; `awf logs` has them."
@@ -77,6 +80,8 @@ class _ListenerThread:
     def _run(self) -> None:
         while (stamped := self._queue.get()) is not None:
             _hand_over(self._listener, stamped)
+            if isinstance(stamped.event, _LIVE_TEXT):
+                self._heard_size += len(stamped.event.text)
 
     def close(self) -> None:
         self._queue.put(None)

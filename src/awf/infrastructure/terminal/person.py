@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import getpass
+import os
 import re
 import sys
 import threading
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
     from awf.domain.events import ApprovalRequired, InputRequired
 
 __all__ = ["NobodyThere", "TerminalPerson"]
+
+
+def _name() -> str:
+    """Containers run programs for users that have no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
 
 
 class NobodyThere:
@@ -49,11 +58,11 @@ class TerminalPerson:
                 return None
             word = line.strip().lower()
             if word in {"y", "yes"}:
-                return Answer("once", getpass.getuser())
+                return Answer("once", _name())
             if word in {"a", "always"}:
-                return Answer("run", getpass.getuser())
+                return Answer("run", _name())
             if word in {"n", "no"}:
-                return Answer("reject", getpass.getuser())
+                return Answer("reject", _name())
             question = "  Please answer y, a or n: "
 
     async def read(self, request: InputRequired) -> str | None:

@@ -21,6 +21,7 @@ __all__ = [
     "make_app",
     "parse_inputs",
     "person_name",
+    "require_text",
     "run_id_argument",
     "storage_option",
     "use_color",
@@ -150,12 +151,7 @@ def parse_inputs(app: App, given: tuple[str, ...]) -> dict[str, Any]:
             raise AwfError(
                 "USER.INPUT.INVALID_FORMAT", f"'{pair}' is not NAME=VALUE.", hint="Write --input name=value."
             )
-        if not _is_text(pair):
-            raise AwfError(
-                "USER.INPUT.INVALID_FORMAT",
-                f"'{pair}' is not UTF-8 text.",
-                hint="Put other data into a file, and give its name as the input.",
-            )
+        require_text(pair, "Put other data into a file, and give its name as the input.")
         values[name.strip()] = (
             _from_file(app, value[1:])
             if value.startswith("@") and not value.startswith("@@")
@@ -164,13 +160,14 @@ def parse_inputs(app: App, given: tuple[str, ...]) -> dict[str, Any]:
     return values
 
 
-def _is_text(word: str) -> bool:
-    """Bytes of the command line that are no text come as surrogates, which cannot be stored."""
+def require_text(word: str, hint: str) -> None:
+    """Bytes of names and command lines that are no text come as surrogates, which cannot be stored."""
+    from awf.domain.errors import AwfError
+
     try:
         word.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    except UnicodeEncodeError as error:
+        raise AwfError("USER.INPUT.INVALID_FORMAT", f"'{word}' is not UTF-8 text.", hint=hint) from error
 
 
 def _from_file(app: App, written: str) -> str:

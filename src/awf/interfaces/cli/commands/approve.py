@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from awf.interfaces.cli.options import echo_json, listing_options, make_app, run_id_argument, storage_option
+from awf.interfaces.cli.options import (
+    echo_json,
+    listing_options,
+    make_app,
+    person_name,
+    run_id_argument,
+    storage_option,
+)
 
 if TYPE_CHECKING:
     from awf.domain.ports.run_store import OpenQuestion

@@ -6,7 +6,7 @@ import time
 
 import click
 
-from awf.interfaces.cli.options import make_app, run_id_argument, storage_option
+from awf.interfaces.cli.options import make_app, person_name, run_id_argument, storage_option
 
 
 @click.command()

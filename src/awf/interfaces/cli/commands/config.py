@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from awf.interfaces.cli.options import echo_json, listing_options, make_app, storage_option
+from awf.interfaces.cli.options import echo_json, echo_lines, listing_options, make_app, storage_option
 
 
 @click.group(invoke_without_command=True)
@@ -23,7 +23,8 @@ def show(storage: str | None = None, output: str = "text") -> int:
     app = make_app(storage=storage)
     settings = app.settings.listed()
     if output == "json":
-        echo_json(settings)
+        shown = {n: {"value": app.masker.mask_data(s.value), "origin": s.origin} for n, s in settings.items()}
+        echo_json(shown)
         return 0
     width = max(len(name) for name in settings)
     for name, setting in settings.items():

@@ -32,7 +32,7 @@ def command(run_id: str, start_at: str, current: bool, given: tuple[str, ...], *
     The old run is left as it is; the new one names it as its parent.
     """
     options = options_from(shared)
-    app = make_app(**options.flags)
+    app = make_app(**options.flags).beside(run_id)
     values = parse_inputs(app, given)
 
     async def prepare(services: RunServices) -> Prepared:

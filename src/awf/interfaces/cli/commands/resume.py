@@ -24,7 +24,7 @@ def command(run_id: str, **shared: Any) -> int:
     RUN is an id, the beginning or the last part of one, or `last`.
     """
     options = options_from(shared)
-    app = make_app(**options.flags)
+    app = make_app(**options.flags).beside(run_id)
 
     async def prepare(services: RunServices) -> Prepared:
         return await app.execution.resume(run_id, services)

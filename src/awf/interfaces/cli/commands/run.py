@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from awf.interfaces.cli.options import input_option, make_app, parse_inputs, workflow_argument
+from awf.interfaces.cli.options import input_option, make_app, parse_inputs, require_text, workflow_argument
 from awf.interfaces.cli.running import RunOptions, options_from, run_options, run_to_the_end
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def command(workflow: str, given: tuple[str, ...], dry_run: bool, **shared: Any)
 
         return show_plan(app, workflow, given, "json" if options.output in {"json", "ndjson"} else "text")
     program = app.execution.program(workflow)
+    for path in (app.cwd, program.definition.root):
+        require_text(path, "Rename the file or its folder.")
     values = parse_inputs(app, given)
     _ask_missing(program.main, values, app, options)
 

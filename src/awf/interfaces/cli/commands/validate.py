@@ -7,7 +7,7 @@ import sys
 import click
 
 from awf.domain.problem import Place, Problem
-from awf.interfaces.cli.options import complete_workflow, listing_options, make_app, use_color
+from awf.interfaces.cli.options import complete_workflow, echo_json, listing_options, make_app, use_color
 
 
 @click.command()
