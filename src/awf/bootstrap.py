@@ -86,7 +86,9 @@ class App:
             return self
         if not os.path.isdir(folder):
             raise AwfError(
-                "USER.INPUT.MISSING_FILE", f"The folder of the run, {folder}, is gone.", hint="Create it again, then resume."
+                "USER.INPUT.MISSING_FILE",
+                f"The folder of the run, {folder}, is gone.",
+                hint="Create it again, then resume.",
             )
         storage = self.database.folder
         self.database.close()

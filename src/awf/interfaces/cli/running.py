@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from awf.domain.events import Stamped
     from awf.domain.ports.durability import RunOutcome
     from awf.domain.ports.person import Person
+    from awf.interfaces.cli.interruptions import Interruptions
     from awf.interfaces.cli.rendering.view import View
 
 __all__ = ["RunOptions", "run_options", "run_to_the_end"]
@@ -71,15 +72,21 @@ def run_to_the_end(
     """Prepare and execute one run with view and signals. Everything is ended before this returns."""
     import asyncio
 
+    from awf.interfaces.cli.interruptions import Interruptions
+
     app.set_up_logging()
     try:
-        return asyncio.run(_session(app, options, prepare))
+        with Interruptions() as interruptions:
+            return asyncio.run(_session(app, options, prepare, interruptions))
     except asyncio.CancelledError:  # asked to stop so often that not even the end could be waited for
         raise KeyboardInterrupt from None
 
 
 async def _session(
-    app: App, options: RunOptions, prepare: Callable[[RunServices], Awaitable[Prepared]]
+    app: App,
+    options: RunOptions,
+    prepare: Callable[[RunServices], Awaitable[Prepared]],
+    interruptions: Interruptions,
 ) -> RunOutcome:
     from awf.application.running.fan_out import FanOut
 
@@ -94,7 +101,7 @@ async def _session(
             _person(app, options, view), approve_all=options.yes, unattended=options.no_input
         )
         prepared = await prepare(services)
-        with _Signals():
+        with interruptions.cancelling():
             outcome = await prepared.execute(fan_out)
     except Exception:
         getattr(view, "discard", _nothing)()
@@ -164,24 +171,3 @@ def _person(app: App, options: RunOptions, view: View) -> Person:
 
 def _nothing() -> None:
     return None
-
-
-class _Signals:
-    """The first Ctrl+C (or SIGTERM) asks the run to stop, the second stops it at once."""
-
-    def __init__(self) -> None:
-        import asyncio
-        import signal
-
-        self._numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        self._loop = asyncio.get_running_loop()
-        self._task = asyncio.current_task()
-
-    def __enter__(self) -> None:
-        assert self._task is not None
-        for number in self._numbers:
-            self._loop.add_signal_handler(number, self._task.cancel)
-
-    def __exit__(self, *_: object) -> None:
-        for number in self._numbers:
-            self._loop.remove_signal_handler(number)
