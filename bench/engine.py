@@ -40,6 +40,7 @@ def run(stage: Stage) -> list[Row]:
             "whole plain": stage.process(sys.executable, "-c", _PLAIN.format(count)),
             "whole chain": stage.awf("run", chain),
             "whole loop": stage.awf("run", loop),
+            "quiet loop": stage.awf("run", loop, "-o", "quiet"),
             "bare": stage.process(*BARE),
             "single": stage.awf("run", single),
         },
@@ -58,5 +59,6 @@ def run(stage: Stage) -> list[Row]:
         ),
         compared(f"awf run, {count} states / spawn loop, whole", taken["whole chain"], whole, _LIMITS),
         compared(f"awf run, for_each of {count} / spawn loop, whole", taken["whole loop"], whole, _LIMITS),
+        compared(f"awf run -o quiet, for_each of {count} / spawn loop, whole", taken["quiet loop"], whole),
         compared("awf run, one step / bare python", taken["single"], taken["bare"]),
     ]

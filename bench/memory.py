@@ -38,6 +38,7 @@ def run(stage: Stage) -> list[Row]:
         *_growth_per_step(stage, "for_each", workflows.for_each, steps, Limits(1, None, " kB")),
         *_growth_per_step(stage, "chained states", workflows.chain, steps, Limits()),
         *_growth_with_output(stage, output),
+        *_growth_with_output(stage, output, "-o", "quiet"),
     ]
 
 
@@ -79,19 +80,19 @@ def _growth_per_step(
     return rows
 
 
-def _growth_with_output(stage: Stage, sizes: list[int]) -> list[Row]:
+def _growth_with_output(stage: Stage, sizes: list[int], *options: str) -> list[Row]:
     rows, peaks = [], []
     for size in sizes:
         file = stage.write("memory.yaml", workflows.one_output(size))
-        peak, seconds = _peak(stage, "run", file)
+        peak, seconds = _peak(stage, "run", file, *options)
         peaks.append(peak / 1024)
         rows.append(
             figure(
-                f"peak memory, {size} MB of output in one step",
+                f"peak memory, {size} MB of output in one step {' '.join(options)}".rstrip(),
                 f"{peaks[-1]:.1f} MB, {size / seconds:.0f} MB/s",
             )
         )
     growth = peaks[-1] - peaks[0]
-    text = f"  growth, {sizes[0]} to {sizes[-1]} MB of output"
+    text = f"  growth, {sizes[0]} to {sizes[-1]} MB of output {' '.join(options)}".rstrip()
     rows.append(figure(text, f"{growth:.1f} MB", limits=Limits(8, 2, " MB"), judged=growth))
     return rows

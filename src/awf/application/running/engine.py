@@ -26,6 +26,8 @@ from awf.domain.ports.expressions import ExpressionError
 from awf.domain.run import ErrorInfo
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from awf.application.running.services import RunServices
     from awf.domain.program import Program
 
@@ -40,6 +42,13 @@ async def execute_run(owned: OwnedRun, program: Program, services: RunServices) 
     return await _Execution(owned, program, services).run()
 
 
+def _readable(variables: Mapping[str, str]) -> Mapping[str, str]:
+    """Variables as text: bytes that are not UTF-8 cannot go into a template, an event or a record."""
+    if all(value.isascii() for value in variables.values()):
+        return variables
+    return {name: value.encode("utf-8", "replace").decode() for name, value in variables.items()}
+
+
 class _Execution:
     def __init__(self, owned: OwnedRun, program: Program, services: RunServices) -> None:
         self.owned = owned
@@ -48,7 +57,7 @@ class _Execution:
         self.began = services.clock()
         record = owned.record
         fixed = {
-            "env": services.environment,
+            "env": _readable(services.environment),
             "context": services.surroundings,
             "awf": services.places,
             "workflow": {

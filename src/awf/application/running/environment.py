@@ -16,6 +16,7 @@ __all__ = ["process_environment", "shell_of"]
 _POSIX_SHELLS = {"sh", "bash", "dash", "zsh", "ksh", "ash"}
 # An input of such a name stays an input: as a variable it would change how every program behaves.
 _UNTOUCHABLE = {"PATH", "HOME", "SHELL", "IFS", "ENV", "BASH_ENV", "TMPDIR", "NODE_OPTIONS"}
+_LONGEST_VARIABLE = 30_000  # characters; the system refuses to start a program with a variable over 128 KiB
 _UNTOUCHABLE_PREFIXES = ("LD_", "DYLD_", "PYTHON", "AWF_")
 
 
@@ -47,12 +48,13 @@ def process_environment(step: StepContext, own: Mapping[str, str]) -> dict[str, 
 
 def _input_variables(inputs: Mapping[str, Any]) -> dict[str, str]:
     return {
-        name: _text(value)
+        name: text
         for name, value in inputs.items()
         if value is not None
         and name.isidentifier()
         and name not in _UNTOUCHABLE
         and not name.startswith(_UNTOUCHABLE_PREFIXES)
+        and len(text := _text(value)) <= _LONGEST_VARIABLE
     }
 
 

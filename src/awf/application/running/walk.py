@@ -35,7 +35,7 @@ from awf.domain.run import ErrorInfo, StepResult
 from awf.domain.workflow import AgentState, CommandState, TerminalState
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from awf.domain.events import Event
     from awf.domain.workflow import Runnable
@@ -234,7 +234,7 @@ class Walk:
     # -- leaves and composites -------------------------------------------------------------------------------------
 
     async def _leaf(self, step: StepContext, state: Runnable, attempt: int) -> Finished:
-        result = await self._observed(step, state, attempt, self.leaf_work(step, state))
+        result = await self._observed(step, state, attempt, lambda: self.leaf_work(step, state))
         return Finished(result, (announce.ended(state, step.name, step.path, result, attempt),))
 
     def leaf_work(self, step: StepContext, state: Runnable) -> Awaitable[StepResult]:
@@ -261,7 +261,7 @@ class Walk:
             return known
         # A conversation's time limit holds for the agent's turns, not for the person's thinking.
         limit = None if isinstance(state, AgentState) else state.timeout
-        result = await self._observed(step, state, attempt, _guarded(walk_inside(step, state), limit))
+        result = await self._observed(step, state, attempt, lambda: _guarded(walk_inside(step, state), limit))
         event = announce.ended(state, step.name, step.path, result, attempt)
         if result.error is not None and result.error.code == "EXECUTION.APPROVAL.TIMEOUT":
             self.durable.emit(event)
@@ -269,7 +269,7 @@ class Walk:
         return await self.durable.step(step.key, _already(result, event))
 
     async def _observed(
-        self, step: StepContext, state: Runnable, attempt: int, work: Awaitable[StepResult]
+        self, step: StepContext, state: Runnable, attempt: int, work: Callable[[], Awaitable[StepResult]]
     ) -> StepResult:
         """Do the work with its start announced, a span around it, and its time and limits noted."""
         started = self.services.clock()
@@ -277,7 +277,7 @@ class Walk:
         attributes = {"step.name": step.name, "step.type": state.kind, "step.path": step.path}
         with self.services.tracer.span(f"step.{step.name}", attributes) as span:
             try:
-                result = await work
+                result = await work()
             except asyncio.CancelledError:
                 span.fail("cancelled")
                 self.durable.emit(announce.cancelled(state, step, self.services.clock() - started))

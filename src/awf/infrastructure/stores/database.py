@@ -10,13 +10,13 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from awf.domain.errors import AwfError
-from awf.infrastructure.stores.writing import GroupWriter, Statement
+from awf.infrastructure.stores.writing import GroupWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from importlib.resources.abc import Traversable
 
-__all__ = ["Database", "Statement"]
+__all__ = ["Database"]
 
 _BUSY_SECONDS = 0.05  # the writer tries again by itself
 _MIGRATION_BUSY_MS = 60_000

@@ -11,7 +11,8 @@ from awf.domain.errors import AwfError
 from awf.domain.ports.run_store import OpenQuestion, RunFilter, StepRow, StoredEvent
 from awf.domain.redaction import Masker
 from awf.domain.run import RunRecord, StepResult
-from awf.infrastructure.stores.journal import CANCEL_TOPIC, message_row, output_path, run_folder
+from awf.infrastructure.stores.folders import output_path, run_folder
+from awf.infrastructure.stores.owned_run import CANCEL_TOPIC, message_row
 from awf.infrastructure.stores.ownership import is_owned
 from awf.infrastructure.stores.rows import RUN_COLUMNS, run_from_row
 

@@ -87,7 +87,7 @@ class GroupWriter:
         try:
             if self.failure is None:
                 counts = _transaction(self._connection, self._waiting)
-        except sqlite3.Error as error:
+        except Exception as error:  # noqa: BLE001  whoever waits must get an answer
             if _is_busy(error) and self._may_wait():
                 self._timer = asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._turn)
                 return
@@ -112,8 +112,8 @@ def _settle(done: asyncio.Future[list[int]], counts: list[int], failure: AwfErro
         done.set_result(counts)
 
 
-def _is_busy(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+def _is_busy(error: Exception) -> bool:
+    return isinstance(error, sqlite3.Error) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def _transaction(connection: sqlite3.Connection, statements: Sequence[Statement]) -> list[int]:
@@ -128,7 +128,7 @@ def _transaction(connection: sqlite3.Connection, statements: Sequence[Statement]
     return counts
 
 
-def _write_failed(path: str, error: sqlite3.Error) -> AwfError:
+def _write_failed(path: str, error: Exception) -> AwfError:
     return AwfError(
         "SYSTEM.STORE.WRITE_FAILED",
         f"The run store {path} cannot be written: {error}.",

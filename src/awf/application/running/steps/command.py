@@ -36,6 +36,12 @@ async def run_command(step: StepContext, state: CommandState) -> StepResult:
             timeout=state.timeout,
         )
         return await _run(step, state, command)
+    except AwfError as error:
+        if not script:
+            raise
+        raise AwfError(
+            error.code, error.message.replace(script, state.script_file or ""), hint=error.hint
+        ) from error
     finally:
         if script:
             services.files.remove(script)
@@ -87,7 +93,7 @@ async def _run(step: StepContext, state: CommandState, command: Command) -> Step
             output, errors = keepers["stdout"].close(), keepers["stderr"].close()
         span.set("process.exit.code", outcome.exit_code)
     _warn(step, outcome, truncated=output.truncated or errors.truncated, file=output.file or errors.file)
-    error = _error(outcome, errors.text, state)
+    error = _error(step, outcome, errors.text, state)
     return StepResult(
         status="failed" if error else "success",
         output=output.text,
@@ -112,7 +118,7 @@ def _warn(step: StepContext, outcome: CommandOutcome, *, truncated: bool, file: 
         )
 
 
-def _error(outcome: CommandOutcome, stderr: str, state: CommandState) -> ErrorInfo | None:
+def _error(step: StepContext, outcome: CommandOutcome, stderr: str, state: CommandState) -> ErrorInfo | None:
     if outcome.timed_out:
         return ErrorInfo(
             "EXECUTION.STEP.TIMEOUT",
@@ -124,5 +130,9 @@ def _error(outcome: CommandOutcome, stderr: str, state: CommandState) -> ErrorIn
     if outcome.exit_code:
         said = stderr.strip().splitlines()
         detail = f": {said[-1][:200]}" if said else ""
-        return ErrorInfo("EXECUTION.COMMAND.FAILED", f"It ended with exit code {outcome.exit_code}{detail}")
+        return ErrorInfo(
+            "EXECUTION.COMMAND.FAILED",
+            f"It ended with exit code {outcome.exit_code}{detail}",
+            f"awf show {step.durable.run_id} --step {step.path}",
+        )
     return None

@@ -3,12 +3,13 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, TextIO
 
+from awf.domain.run import ErrorInfo
 from awf.interfaces.cli.rendering.json_text import write_json
 from awf.interfaces.cli.rendering.model import RunModel
 
 if TYPE_CHECKING:
     from awf.domain.events import Stamped
-    from awf.domain.run import ErrorInfo, Usage
+    from awf.domain.run import Usage
     from awf.interfaces.cli.rendering.step_state import StepState
 
 __all__ = ["JsonSummary"]
@@ -46,10 +47,16 @@ class JsonSummary:
             "duration_ms": model.duration_ms,
             "message": model.message,
             "outputs": model.outputs,
-            "error": _error_fields(model.error),
+            "error": _error_fields(model.error or _cancellation(model)),
             "usage": _usage_fields(model.usage),
             "steps": [_step_fields(step) for step in model.steps.values()],
         }
+
+
+def _cancellation(model: RunModel) -> ErrorInfo | None:
+    if model.status != "cancelled":
+        return None
+    return ErrorInfo("EXECUTION.WORKFLOW.CANCELLED", model.message or "cancelled", f"awf resume {model.run_id}")
 
 
 def _error_fields(error: ErrorInfo | None) -> dict[str, Any] | None:

@@ -1,0 +1,259 @@
+"""One run that this process owns; implements the `OwnedRun` port."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from awf.domain.errors import AwfError
+from awf.domain.events import Event, Stamped, StepOutput, event_fields
+from awf.domain.ports.durability import Finished, Message, RunOutcome
+from awf.domain.run import RunRecord, StepResult
+from awf.infrastructure.stores.folders import output_path, run_folder
+from awf.infrastructure.stores.outbox import Outbox
+from awf.infrastructure.stores.rows import encode_optional
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from awf.domain.ports.event_publisher import EventListener
+    from awf.domain.program import Definition
+    from awf.domain.redaction import Masker
+    from awf.infrastructure.stores.database import Database
+    from awf.infrastructure.stores.ownership import Ownership
+    from awf.infrastructure.stores.writing import Statement
+
+__all__ = ["CANCEL_TOPIC", "SqliteRun", "message_row"]
+
+T = TypeVar("T")
+CANCEL_TOPIC = "control:cancel"
+_POLL_SECONDS = 0.1  # how soon a word from another process is heard
+_LIVE_OUTPUT_KEPT = 262_144  # characters of a step's live output kept as events; a file has what is larger
+_encoder = msgspec.json.Encoder()
+_result_decoder = msgspec.json.Decoder(StepResult)
+
+
+class SqliteRun:
+    """One owned run; implements the `OwnedRun` port."""
+
+    def __init__(
+        self,
+        database: Database,
+        record: RunRecord,
+        definition: Definition,
+        masker: Masker,
+        ownership: Ownership,
+        *,
+        resumed: bool,
+    ) -> None:
+        self.record = record
+        self.definition = definition
+        self.resumed = resumed
+        self._database = database
+        self._masker = masker
+        self._ownership = ownership
+        self._outbox = Outbox()
+        self._seq, self.finished_steps = self._counters()
+        self._arrived: dict[str, asyncio.Event] = {}
+        self._output_kept: dict[str, int] = {}
+
+    @property
+    def run_id(self) -> str:
+        return self.record.id
+
+    def _counters(self) -> tuple[int, int]:
+        sql = (
+            "SELECT (SELECT max(seq) FROM events WHERE run_id=?), (SELECT count(*) FROM steps WHERE run_id=?)"
+        )
+        ((last, steps),) = self._database.rows(sql, (self.run_id, self.run_id))
+        return int(last or 0), int(steps)
+
+    def listen(self, publish: EventListener) -> None:
+        self._outbox.publish = publish
+
+    # -- the verbs -------------------------------------------------------------------------------------------------
+
+    async def step(self, path: str, work: Callable[[], Awaitable[Finished]]) -> StepResult:
+        known = self.recorded(path)
+        if known is not None:
+            return known
+        finished = await work()
+        stamped = [self._stamp(event) for event in finished.events]
+        sealed = self._masker.map_struct(finished.result, self._masker.seal)
+        record: Statement = (
+            "INSERT INTO steps (run_id, path, seq, result) VALUES (?,?,?,?)",
+            (self.run_id, path, self._seq, _encoder.encode(sealed)),
+        )
+        committed = self._database.writer.commit([record, *(self._event_row(item) for item in stamped)])
+        self._outbox.post(stamped, committed)
+        await self._safe(committed)
+        self.finished_steps += 1
+        self._output_kept.pop(path.rpartition("@")[0] or path, None)
+        return finished.result
+
+    async def branch(self, path: str, walk: Callable[[], Awaitable[T]]) -> T:
+        del path  # one process walks every branch; the paths of its steps tell them apart
+        return await walk()
+
+    async def forget(self, path: str) -> None:
+        own = f"{path}@", f"{path}/hooks/"
+        begins = "(path=? OR substr(path,1,?)=? OR substr(path,1,?)=?)"
+        await self._database.writer.commit(
+            [
+                (
+                    f"DELETE FROM steps WHERE run_id=? AND {begins}",  # noqa: S608
+                    (self.run_id, path, len(own[0]), own[0], len(own[1]), own[1]),
+                ),
+                (
+                    "DELETE FROM messages WHERE run_id=? AND substr(topic,1,?)=?",
+                    (self.run_id, len(f"timer:{own[0]}"), f"timer:{own[0]}"),
+                ),
+                (
+                    "DELETE FROM messages WHERE run_id=? AND topic=? AND payload LIKE '%reject%'",
+                    (self.run_id, f"approval:{path}"),
+                ),
+            ]
+        )
+
+    def recorded(self, path: str) -> StepResult | None:
+        if not self.finished_steps:
+            return None
+        row = self._database.row("SELECT result FROM steps WHERE run_id=? AND path=?", (self.run_id, path))
+        return (
+            None
+            if row is None
+            else self._masker.map_struct(_result_decoder.decode(row[0]), self._masker.unseal)
+        )
+
+    async def wait(self, topic: str, timeout: float | None) -> Message | None:
+        arrived = self._arrived.setdefault(topic, asyncio.Event())
+        deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
+        try:
+            while (message := self._message(topic)) is None:
+                left = (
+                    _POLL_SECONDS
+                    if deadline is None
+                    else min(_POLL_SECONDS, deadline - asyncio.get_running_loop().time())
+                )
+                if left <= 0:
+                    await self.deliver(topic, Message({"timeout": True}))
+                    continue
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(arrived.wait(), left)
+        finally:
+            self._arrived.pop(topic, None)
+        return None if message.payload.get("timeout") else message
+
+    def answered(self, topic: str) -> bool:
+        return self._message(topic) is not None
+
+    async def deliver(self, topic: str, message: Message) -> bool:
+        counts = await self._safe(
+            self._database.writer.commit(
+                [message_row(self.run_id, topic, self._masker.map_struct(message, self._masker.seal))]
+            )
+        )
+        arrived = self._arrived.get(topic)
+        if arrived is not None:
+            arrived.set()
+        return counts[0] == 1
+
+    def _message(self, topic: str) -> Message | None:
+        row = self._database.row(
+            "SELECT payload, sender FROM messages WHERE run_id=? AND topic=?", (self.run_id, topic)
+        )
+        return (
+            None
+            if row is None
+            else self._masker.map_struct(Message(json.loads(row[0]), row[1]), self._masker.unseal)
+        )
+
+    def emit(self, event: Event, *, once: str = "") -> None:
+        if once and self.resumed and self._seen(once):
+            return
+        stamped = self._stamp(event)
+        if self._worth_keeping(stamped.event):
+            self._database.writer.write([self._event_row(stamped, once)])
+        self._outbox.post([stamped])
+
+    def _seen(self, once: str) -> bool:
+        row = self._database.row("SELECT 1 FROM events WHERE run_id=? AND once=?", (self.run_id, once))
+        return row is not None
+
+    def _worth_keeping(self, event: Event) -> bool:
+        if not isinstance(event, StepOutput):
+            return True
+        kept = self._output_kept.get(event.path, 0)
+        self._output_kept[event.path] = kept + len(event.text)
+        return kept < _LIVE_OUTPUT_KEPT
+
+    def _stamp(self, event: Event) -> Stamped:
+        self._seq += 1
+        return Stamped(
+            self.run_id, self._seq, round(time.time(), 6), self._masker.map_struct(event, self._masker.mask)
+        )
+
+    def _event_row(self, stamped: Stamped, once: str = "") -> Statement:
+        fields = event_fields(stamped)
+        values = (self.run_id, stamped.seq, fields["type"], once, _encoder.encode(fields))
+        return "INSERT INTO events (run_id, seq, type, once, body) VALUES (?,?,?,?,?)", values
+
+    async def _safe(self, committed: asyncio.Future[list[int]]) -> list[int]:
+        """Wait until it is written; a failure says how to go on with this run."""
+        try:
+            return await committed
+        except AwfError as error:
+            hint = f"Free some space or restore write access, then continue with `awf resume {self.run_id}`."
+            raise AwfError(error.code, error.message, hint=hint) from error
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def output_path(self, path: str, stream: str) -> str:
+        return output_path(self._database.folder, self.run_id, path, stream)
+
+    async def cancelled(self) -> str:
+        while (message := self._message(CANCEL_TOPIC)) is None:  # noqa: ASYNC110  another process writes it
+            await asyncio.sleep(_POLL_SECONDS)
+        return str(message.payload.get("reason", "")) or f"cancelled by {message.sender or 'another process'}"
+
+    async def finish(self, outcome: RunOutcome, events: tuple[Event, ...]) -> None:
+        stamped = [self._stamp(event) for event in events]
+        error = self._masker.map_struct(outcome.error, self._masker.mask) if outcome.error else None
+        update: Statement = (
+            "UPDATE runs SET status=?, finished_at=?, exit_status=?, error=?, outputs=?, usage=?, owner='' WHERE id=?",
+            (
+                outcome.status,
+                time.time(),
+                outcome.exit_status,
+                encode_optional(error),
+                json.dumps(self._masker.mask_data(outcome.outputs)),
+                encode_optional(outcome.usage),
+                self.run_id,
+            ),
+        )
+        # A resumed run must not hear an old request to stop.
+        forget: Statement = ("DELETE FROM messages WHERE run_id=? AND topic=?", (self.run_id, CANCEL_TOPIC))
+        recorded = self._database.writer.commit(
+            [update, forget, *(self._event_row(item) for item in stamped)]
+        )
+        self._outbox.post(stamped, recorded)
+        await self._safe(recorded)
+        if outcome.status == "completed":
+            with contextlib.suppress(OSError):
+                os.remove(os.path.join(run_folder(self._database.folder, self.run_id), "secrets.json"))
+
+    async def release(self) -> None:
+        self._ownership.release()
+
+
+def message_row(run_id: str, topic: str, message: Message) -> Statement:
+    return (
+        "INSERT OR IGNORE INTO messages (run_id, topic, payload, sender, created_at) VALUES (?,?,?,?,?)",
+        (run_id, topic, json.dumps(message.payload), message.sender, time.time()),
+    )
