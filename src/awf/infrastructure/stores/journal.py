@@ -12,9 +12,9 @@ import msgspec
 from awf.domain.errors import AwfError
 from awf.domain.program import Definition
 from awf.infrastructure.stores.folders import load_secrets, make_folder, run_folder, save_secrets
-from awf.infrastructure.stores.owned_run import CANCEL_TOPIC, SqliteRun
+from awf.infrastructure.stores.owned_run import SqliteRun
 from awf.infrastructure.stores.ownership import Ownership
-from awf.infrastructure.stores.rows import RUN_COLUMNS, run_from_row
+from awf.infrastructure.stores.rows import CANCEL_TOPIC, RUN_COLUMNS, run_from_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable

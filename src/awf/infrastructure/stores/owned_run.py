@@ -17,7 +17,7 @@ from awf.domain.ports.durability import Finished, Message, RunOutcome
 from awf.domain.run import RunRecord, StepResult
 from awf.infrastructure.stores.folders import output_path, run_folder
 from awf.infrastructure.stores.outbox import Outbox
-from awf.infrastructure.stores.rows import encode_optional
+from awf.infrastructure.stores.rows import CANCEL_TOPIC, encode_optional, message_row
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from awf.infrastructure.stores.ownership import Ownership
     from awf.infrastructure.stores.writing import Statement
 
-__all__ = ["CANCEL_TOPIC", "SqliteRun", "message_row"]
+__all__ = ["SqliteRun"]
 
 T = TypeVar("T")
-CANCEL_TOPIC = "control:cancel"
 _POLL_SECONDS = 0.1  # how soon a word from another process is heard
 _LIVE_OUTPUT_KEPT = 262_144  # characters of a step's live output kept as events; a file has what is larger
 _encoder = msgspec.json.Encoder()
@@ -250,10 +249,3 @@ class SqliteRun:
 
     async def release(self) -> None:
         self._ownership.release()
-
-
-def message_row(run_id: str, topic: str, message: Message) -> Statement:
-    return (
-        "INSERT OR IGNORE INTO messages (run_id, topic, payload, sender, created_at) VALUES (?,?,?,?,?)",
-        (run_id, topic, json.dumps(message.payload), message.sender, time.time()),
-    )

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import time
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from awf.domain.run import ErrorInfo, RunRecord, Usage
 
-__all__ = ["RUN_COLUMNS", "encode_optional", "run_from_row"]
+if TYPE_CHECKING:
+    from awf.domain.ports.durability import Message
+    from awf.infrastructure.stores.writing import Statement
+
+__all__ = ["CANCEL_TOPIC", "RUN_COLUMNS", "encode_optional", "message_row", "run_from_row"]
+
+CANCEL_TOPIC = "control:cancel"
 
 RUN_COLUMNS = "id, workflow, source, status, started_at, finished_at, exit_status, error, inputs, outputs, usage, parent, cwd, owner, digest"
 
@@ -35,4 +42,11 @@ def run_from_row(row: tuple[Any, ...]) -> RunRecord:
         cwd=row[12],
         owner=row[13],
         definition_hash=row[14],
+    )
+
+
+def message_row(run_id: str, topic: str, message: Message) -> Statement:
+    return (
+        "INSERT OR IGNORE INTO messages (run_id, topic, payload, sender, created_at) VALUES (?,?,?,?,?)",
+        (run_id, topic, json.dumps(message.payload), message.sender, time.time()),
     )

@@ -12,9 +12,8 @@ from awf.domain.ports.run_store import OpenQuestion, RunFilter, StepRow, StoredE
 from awf.domain.redaction import Masker
 from awf.domain.run import RunRecord, StepResult
 from awf.infrastructure.stores.folders import output_path, run_folder
-from awf.infrastructure.stores.owned_run import CANCEL_TOPIC, message_row
 from awf.infrastructure.stores.ownership import is_owned
-from awf.infrastructure.stores.rows import RUN_COLUMNS, run_from_row
+from awf.infrastructure.stores.rows import CANCEL_TOPIC, RUN_COLUMNS, message_row, run_from_row
 
 if TYPE_CHECKING:
     from awf.domain.ports.durability import Message

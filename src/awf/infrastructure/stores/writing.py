@@ -8,7 +8,6 @@ blocked: the transaction is tried again a little later.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import sqlite3
 import time
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from awf.domain.errors import AwfError
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Sequence
 
 __all__ = ["GroupWriter", "Statement"]
@@ -41,11 +41,11 @@ class GroupWriter:
         """Write in order, within a moment; a failure shows at the next `commit`."""
         self._waiting += statements
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_SOON_SECONDS, self._turn)
+            self._timer = _loop().call_later(_SOON_SECONDS, self._turn)
 
     def commit(self, statements: Sequence[Statement]) -> asyncio.Future[list[int]]:
         """Write in order; the future gives the row counts, one per statement, once they are safe."""
-        loop = asyncio.get_running_loop()
+        loop = _loop()
         done: asyncio.Future[list[int]] = loop.create_future()
         if self.failure is not None:
             done.set_exception(self.failure)
@@ -89,7 +89,7 @@ class GroupWriter:
                 counts = _transaction(self._connection, self._waiting)
         except Exception as error:  # noqa: BLE001  whoever waits must get an answer
             if _is_busy(error) and self._may_wait():
-                self._timer = asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._turn)
+                self._timer = _loop().call_later(_RETRY_SECONDS, self._turn)
                 return
             self.failure = _write_failed(self._path, error)
         self._busy_since = 0.0
@@ -101,6 +101,12 @@ class GroupWriter:
         now = time.monotonic()
         self._busy_since = self._busy_since or now
         return now - self._busy_since < _BUSY_SECONDS
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    import asyncio  # late: a process that only looks at runs does not need it
+
+    return asyncio.get_running_loop()
 
 
 def _settle(done: asyncio.Future[list[int]], counts: list[int], failure: AwfError | None) -> None:

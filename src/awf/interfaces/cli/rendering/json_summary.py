@@ -56,7 +56,9 @@ class JsonSummary:
 def _cancellation(model: RunModel) -> ErrorInfo | None:
     if model.status != "cancelled":
         return None
-    return ErrorInfo("EXECUTION.WORKFLOW.CANCELLED", model.message or "cancelled", f"awf resume {model.run_id}")
+    return ErrorInfo(
+        "EXECUTION.WORKFLOW.CANCELLED", model.message or "cancelled", f"awf resume {model.run_id}"
+    )
 
 
 def _error_fields(error: ErrorInfo | None) -> dict[str, Any] | None:
