@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
 def main() -> None:
+    gc.disable()  # most commands end before a collection could pay; runs switch it on again
     try:
         from awf.interfaces.cli.app import run_cli
 
@@ -13,6 +15,7 @@ def main() -> None:
     except KeyboardInterrupt:  # before anything had begun
         status = 130
     _be_left_in_peace()
+    gc.freeze()  # nothing is left that a last collection would have to find
     sys.exit(status)
 
 

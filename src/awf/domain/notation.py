@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 __all__ = ["parse_duration", "parse_size"]
@@ -11,6 +12,7 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?)(i?)b?$", re.IGNORECASE)
 
 
+@functools.lru_cache(maxsize=512, typed=True)  # True is not 1
 def parse_duration(text: str | float) -> float | None:
     """Seconds from ``500ms``, ``30s``, ``1h30m`` or a number of seconds; None when it is neither."""
     if isinstance(text, bool):

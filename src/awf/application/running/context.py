@@ -42,6 +42,7 @@ class RunContext:
         self.approved: set[str] = set()  # states approved for the whole run
         self.active_before = 0.0  # seconds of work in earlier processes
         self.began = services.clock()
+        self.looks_back = owned.finished_steps > 0  # a new run has nothing to find again
         self.retry_failed = owned.resumed and owned.record.status == "failed"
 
 

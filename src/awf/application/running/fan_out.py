@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from awf.domain.events import AgentText, AgentThought, Stamped, StepOutput, Warned
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["FanOut"]
 
 _MOST_WAITING = 4_000_000  # characters of live text that may wait for a slow listener
+_LINGER_SECONDS = 0.02
 _LIVE_TEXT = (StepOutput, AgentText, AgentThought)
 _log = logging.getLogger("awf.events")
 
@@ -59,6 +61,7 @@ class _ListenerThread:
         self._listener = listener
         self._queue: queue.SimpleQueue[Stamped | None] = queue.SimpleQueue()
         self._dropped = 0
+        self._closing = False
         self._put_size = self._heard_size = 0  # each is written by one thread only
         self._thread = threading.Thread(target=self._run, name="awf-listener", daemon=True)
         self._thread.start()
@@ -82,7 +85,10 @@ class _ListenerThread:
             _hand_over(self._listener, stamped)
             if isinstance(stamped.event, _LIVE_TEXT):
                 self._heard_size += len(stamped.event.text)
+            if self._queue.empty() and not self._closing:
+                time.sleep(_LINGER_SECONDS)  # being woken for every event would slow the engine's own thread
 
     def close(self) -> None:
+        self._closing = True
         self._queue.put(None)
         self._thread.join()

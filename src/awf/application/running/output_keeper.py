@@ -25,12 +25,18 @@ class OutputKeeper:
     """One stream of one command. Memory use is bounded by the limit, whatever the command prints."""
 
     def __init__(
-        self, limit: int, encoding: str, file: str, stream_masker: StreamMasker, show: Callable[[str], None]
+        self,
+        limit: int,
+        encoding: str,
+        file_of: Callable[[], str],
+        stream_masker: StreamMasker,
+        show: Callable[[str], None],
     ) -> None:
         self._half = max(limit // 2, 1)
         self._limit = limit
         self._encoding = encoding
-        self._file = file
+        self._file_of = file_of  # most output is small and never needs one
+        self._file = ""
         self._masker = stream_masker
         self._show = show
         self._decoder = codecs.getincrementaldecoder(encoding)("replace")
@@ -53,6 +59,7 @@ class OutputKeeper:
 
     def _begin_spill(self, data: bytes) -> None:
         whole = bytes(self._head) + data
+        self._file = self._file_of()
         handle = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         self._spill = os.fdopen(handle, "wb")
         self._spill.write(self._masker.feed(whole))

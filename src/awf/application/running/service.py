@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"  # no letters that are mistaken for
 
 def new_run_id(now: float) -> str:
     """Sorts by time, reads well, and is easy to shorten: 20261115-214503-k3f9."""
-    tail = "".join(secrets.choice(_ALPHABET) for _ in range(4))
+    tail = "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in os.urandom(4))
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{tail}"
 
 

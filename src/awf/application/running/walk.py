@@ -123,7 +123,7 @@ class Walk:
         assert not isinstance(state, TerminalState)
         path = frame.path(name)
         step = StepContext(self, name, path, path, frame)
-        known = self.last_attempt(path)
+        known = self.last_attempt(path) if self.run_context.looks_back else None
         if known is not None and self._failed_the_run(name, state, known, frame):
             await self.durable.forget(path)
             known = None
@@ -220,7 +220,7 @@ class Walk:
                 )
 
     async def _attempt(self, step: StepContext, state: Runnable, attempt: int) -> StepResult:
-        known = self.durable.recorded(step.key)
+        known = self.durable.recorded(step.key) if self.run_context.looks_back else None
         if known is None:
             if step.frame.replay_only:
                 raise EndOfRecord

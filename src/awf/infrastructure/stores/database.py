@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import os
 import sqlite3
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from awf.domain.errors import AwfError
@@ -14,7 +13,6 @@ from awf.infrastructure.stores.writing import GroupWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from importlib.resources.abc import Traversable
 
 __all__ = ["Database"]
 
@@ -75,7 +73,8 @@ class Database:
         current = _version(self.reader)
         for number, item in sorted(self._migrations.items()):
             if number > current:
-                script = item.read_text(encoding="utf-8")
+                with open(item, encoding="utf-8") as stream:
+                    script = stream.read()
                 self.reader.executescript(
                     f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version={number};\nCOMMIT;"
                 )
@@ -105,10 +104,10 @@ class Database:
         self.reader.close()
 
 
-def _migrations() -> dict[int, Traversable]:
-    """The numbered steps from one layout to the next."""
-    folder = resources.files(__package__).joinpath("migrations")
-    return {int(item.name[:4]): item for item in folder.iterdir() if item.name.endswith(".sql")}
+def _migrations() -> dict[int, str]:
+    """The numbered steps from one layout to the next: number → file."""
+    folder = os.path.join(os.path.dirname(__file__), "migrations")
+    return {int(name[:4]): os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".sql")}
 
 
 def _version(connection: sqlite3.Connection) -> int:

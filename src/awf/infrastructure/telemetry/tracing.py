@@ -23,7 +23,7 @@ class _NoSpan:
         pass
 
 
-_NO_SPAN = _NoSpan()
+_NO_SPAN = contextlib.nullcontext(_NoSpan())
 
 
 class NoTracer:
@@ -33,7 +33,7 @@ class NoTracer:
         self, name: str, attributes: Mapping[str, Attribute] | None = None
     ) -> contextlib.nullcontext[_NoSpan]:
         del name, attributes
-        return contextlib.nullcontext(_NO_SPAN)
+        return _NO_SPAN
 
     def carrier(self) -> dict[str, str]:
         return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -74,6 +75,8 @@ def run_to_the_end(
 
     from awf.interfaces.cli.interruptions import Interruptions
 
+    gc.enable()
+    gc.set_threshold(100_000, 20, 100)  # a run makes many small values that live long
     app.set_up_logging()
     try:
         with Interruptions() as interruptions:

@@ -80,8 +80,13 @@ async def _run(step: StepContext, state: CommandState, command: Command) -> Step
         def show(text: str) -> None:
             step.emit(StepOutput(path=step.path, step=step.name, stream=stream, text=text))
 
-        file = step.durable.output_path(step.key, stream)
-        return OutputKeeper(capture.max_size, capture.encoding, file, step.services.masker.stream(), show)
+        return OutputKeeper(
+            capture.max_size,
+            capture.encoding,
+            lambda: step.durable.output_path(step.key, stream),
+            step.services.masker.stream(),
+            show,
+        )
 
     keepers = streams(keeper)
     with step.services.tracer.span(
