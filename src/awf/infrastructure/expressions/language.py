@@ -34,6 +34,11 @@ def _compile_template(text: str) -> CompiledTemplate:
     plain = plain_template(text)
     if plain is not None:
         return plain
+    from awf.infrastructure.expressions.templates.filtered import filtered_template
+
+    filtered = filtered_template(text)
+    if filtered is not None:
+        return filtered
     from awf.infrastructure.expressions.templates.jinja import compile_jinja
 
     return compile_jinja(text)

@@ -15,7 +15,7 @@ from awf.infrastructure.expressions.values import MISSING, Part, follow, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ConstantTemplate", "PlainTemplate", "plain_template", "template_remedy"]
+__all__ = ["ConstantTemplate", "PlainTemplate", "plain_path", "plain_template", "template_remedy"]
 
 _PLACEHOLDER = re.compile(
     r"""\{\{\s*\.?([A-Za-z_]\w*(?:\.[\w-]+|\['[^'\\]*'\]|\["[^"\\]*"\]|\[[0-9]+\])*)\s*\}\}""", re.ASCII
@@ -60,7 +60,7 @@ class PlainTemplate:
     @property
     def references(self) -> tuple[Reference, ...]:
         return tuple(
-            Reference(tuple(map(str, _plain_path(match[1]) or ())), match.start(1))
+            Reference(tuple(map(str, plain_path(match[1]) or ())), match.start(1))
             for match in _PLACEHOLDER.finditer(self._text)
         )
 
@@ -86,7 +86,7 @@ class PlainTemplate:
         return ExpressionError(f"The template cannot be filled in: {error}")
 
     def _missing(self, path: tuple[Part, ...], context: Mapping[str, Any]) -> ExpressionError:
-        places = (m.start(1) for m in _PLACEHOLDER.finditer(self._text) if _plain_path(m[1]) == path)
+        places = (m.start(1) for m in _PLACEHOLDER.finditer(self._text) if plain_path(m[1]) == path)
         return not_defined(path, context, next(places), remedy=template_remedy(path))
 
 
@@ -117,7 +117,7 @@ def plain_template(text: str) -> ConstantTemplate | PlainTemplate | None:
     if has_markup(around) or "{\0" in around:
         return None
     for i in range(1, len(pieces), 2):
-        path = _plain_path(pieces[i])
+        path = plain_path(pieces[i])
         if path is None:
             return None
         pieces[i] = path
@@ -125,7 +125,7 @@ def plain_template(text: str) -> ConstantTemplate | PlainTemplate | None:
 
 
 @lru_cache(maxsize=4096)
-def _plain_path(written: str) -> tuple[Part, ...] | None:
+def plain_path(written: str) -> tuple[Part, ...] | None:
     path = read_path(written, 0)
     if path.end != len(written) or path.root in _NOT_PLAIN:
         return None
