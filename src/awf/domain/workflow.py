@@ -32,6 +32,7 @@ __all__ = [
     "WhileState",
     "Workflow",
     "WorkflowHooks",
+    "approval_of",
 ]
 
 
@@ -323,3 +324,13 @@ class Workflow(Record, frozen=True, kw_only=True):
     outputs: Annotated[dict[str, Value], "What the workflow gives back: name → template."] = {}
     initial: Annotated[StateName, "The first state."]
     states: Annotated[dict[str, State], "The states by name; `initial` names the first."]
+
+
+def approval_of(state: Runnable) -> Approval | None:
+    """The gate in front of a state, whichever of its three forms it was written in."""
+    written = state.approval
+    if isinstance(written, Approval):
+        return written
+    if not written:
+        return None
+    return Approval(message=written) if isinstance(written, str) else Approval()

@@ -874,3 +874,78 @@ async def test_a_terminal_failure_state_fails_the_run(lab):
     )
     assert ran.outcome.exit_status == 9
     assert ran.of(WorkflowFailed)[0].message == "no luck"
+
+
+# -- retries, timeouts and files on every kind of state ------------------------------------------------------------
+
+
+async def test_a_prompt_file_is_filled_in_and_found_beside_the_workflow(lab):
+    lab.write("prompts/ask.md", "Say {{ inputs.word }}")
+    ran = await lab.run(
+        flow(
+            """
+  initial: ask
+  ask: {type: agent, provider: scripted, prompt_file: prompts/ask.md, output_format: text, options: {turns: [{expect: "^Say please$", do: "```\\nfenced\\n```"}]}, on_success: done}
+""",
+            "inputs: [{name: word, default: please}]",
+        )
+    )
+    assert ran.output("ask") == "fenced", ran.outcome.error
+
+
+async def test_an_agent_is_retried_and_timed_like_a_command(lab):
+    ran = await lab.run(
+        flow("""
+  initial: ask
+  ask: {type: agent, provider: scripted, prompt: x, options: {turns: [[{fail: busy}]]}, retry: {max_attempts: 3, initial_delay: 1ms}, on_success: done}
+""")
+    )
+    assert [e.attempt for e in ran.of(StepRetrying)] == [2, 3]
+    assert ran.outcome.error.code == "EXECUTION.AGENT.FAILED"
+    ran = await lab.run(
+        flow("""
+  initial: ask
+  ask: {type: agent, provider: scripted, prompt: x, options: {turns: [[{wait: 60s}]]}, timeout: 50ms, on_success: done}
+""")
+    )
+    assert ran.outcome.error.code == "EXECUTION.STEP.TIMEOUT"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "{type: parallel, parallel: [x],",
+        "{type: for_each, items: [1], body: [x],",
+        "{type: call_workflow, workflow: ./child.yaml,",
+    ],
+)
+async def test_composites_are_retried_as_a_whole(lab, kind):
+    step = 'type: step, command: "echo try >> tries; [ $(wc -l < tries) -ge 3 ]"'
+    lab.write(
+        "child.yaml",
+        f"name: c\nstates:\n  initial: x\n  x: {{{step}, on_success: d}}\n  d: {{type: terminal}}\n",
+    )
+    own = "" if "call" in kind else f"  x: {{{step}}}\n"
+    ran = await lab.run(
+        flow(
+            f"\n  initial: all\n  all: {kind} retry: {{max_attempts: 5, initial_delay: 1ms}}, on_success: done}}\n{own}"
+        )
+    )
+    assert ran.outcome.status == "completed", ran.outcome.error
+    assert (lab.folder / "tries").read_text().count("try") == 3
+    assert [e.attempt for e in ran.of(StepRetrying) if e.step == "all"] == [2, 3]
+
+
+async def test_a_limit_on_time_stops_before_the_next_step(lab):
+    ran = await lab.run(
+        flow(
+            """
+  initial: a
+  a: {type: step, command: "sleep 0.2", on_success: b}
+  b: {type: step, command: "touch ran", on_success: done}
+""",
+            "limits: {duration: 50ms}",
+        )
+    )
+    assert ran.outcome.error.code == "EXECUTION.LIMIT.EXCEEDED"
+    assert not (lab.folder / "ran").exists()

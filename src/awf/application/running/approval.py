@@ -8,24 +8,15 @@ from awf.application.running.tasks import end_task, spawn
 from awf.domain.events import ApprovalRequired, ApprovalResolved
 from awf.domain.ports.durability import Message
 from awf.domain.run import ErrorInfo
-from awf.domain.workflow import Approval
+from awf.domain.workflow import Approval, approval_of
 
 if TYPE_CHECKING:
     from awf.application.running.context import StepContext
     from awf.domain.workflow import Runnable
 
-__all__ = ["approval_of", "ask_approval"]
+__all__ = ["ask_approval"]
 
 Verdict = Literal["once", "run", "skip"] | ErrorInfo
-
-
-def approval_of(state: Runnable) -> Approval | None:
-    written = state.approval
-    if isinstance(written, Approval):
-        return written
-    if not written:
-        return None
-    return Approval(message=written) if isinstance(written, str) else Approval()
 
 
 async def ask_approval(step: StepContext, state: Runnable) -> Verdict:

@@ -20,7 +20,6 @@ from awf.application.running.routing import retry_delay
 from awf.domain.errors import exit_status
 from awf.domain.workflow import (
     AgentState,
-    Approval,
     CallState,
     CommandState,
     ForEachState,
@@ -28,6 +27,7 @@ from awf.domain.workflow import (
     ParallelState,
     TerminalState,
     WhileState,
+    approval_of,
 )
 
 if TYPE_CHECKING:
@@ -130,13 +130,11 @@ def _retry(state: Runnable) -> RetryPlan | None:
 
 
 def _approval(name: str, state: Runnable, sight: Foresight) -> ApprovalPlan | None:
-    if not state.approval:
+    approval = approval_of(state)
+    if approval is None:
         return None
-    written = state.approval if isinstance(state.approval, Approval) else Approval()
-    message = state.approval if isinstance(state.approval, str) else written.message
-    return ApprovalPlan(
-        message=sight.text(message) or f"Run '{name}'?", on_deny=written.on_deny, timeout=written.timeout
-    )
+    message = sight.text(approval.message) or f"Run '{name}'?"
+    return ApprovalPlan(message=message, on_deny=approval.on_deny, timeout=approval.timeout)
 
 
 def _routes(state: Runnable, sight: Foresight) -> Iterator[RoutePlan]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -165,28 +165,18 @@ class AgentCall:
             self.step.emit(AgentThought(path=path, step=step, text=shown.text))
         elif isinstance(shown, ToolStarted):
             self._tool_calls += 1
-            self.step.emit(
-                AgentTool(
-                    path=path,
-                    step=step,
-                    call_id=shown.call_id,
-                    name=shown.name,
-                    phase="started",
-                    input=shown.input,
-                )
-            )
+            self.step.emit(_tool_event(self.step, shown, "started", input=shown.input))
         elif isinstance(shown, ToolFinished):
-            self.step.emit(
-                AgentTool(
-                    path=path,
-                    step=step,
-                    call_id=shown.call_id,
-                    name=shown.name,
-                    phase="finished",
-                    output=shown.output,
-                    is_error=shown.is_error,
-                )
-            )
+            ended = {"output": shown.output, "is_error": shown.is_error}
+            self.step.emit(_tool_event(self.step, shown, "finished", **ended))
+
+
+def _tool_event(
+    step: StepContext, shown: ToolStarted | ToolFinished, phase: Literal["started", "finished"], **rest: Any
+) -> AgentTool:
+    return AgentTool(
+        path=step.path, step=step.name, call_id=shown.call_id, name=shown.name, phase=phase, **rest
+    )
 
 
 def _provider(step: StepContext, name: str) -> AgentProvider:
