@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: setup demo build lint format types lint-arch test test-race test-all bench docs check clean
+.PHONY: setup demo build lint format types lint-arch test test-race test-all bench docs proto check clean
 
 setup: $(STAMP)
 
@@ -13,7 +13,7 @@ $(STAMP): pyproject.toml constraints.txt requirements-dev.txt
 	@echo 'Setting up $(VENV); this takes a minute the first time.'
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt -c constraints.txt
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[otel]' -c constraints.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[otel,plugins]' -c constraints.txt
 	@$(BIN)/python -m compileall -q $(VENV)/lib src >/dev/null || true
 	@touch $@
 
@@ -53,6 +53,11 @@ bench: setup
 
 docs: setup
 	$(BIN)/python -m awf.testing.docs
+
+# After a change of plugin.proto; what it makes is kept in the tree.
+proto: setup
+	$(BIN)/python -m pip install -q --disable-pip-version-check grpcio-tools==1.85.1
+	cd src/awf/plugin/protocol && $(abspath $(BIN))/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. plugin.proto
 
 check: lint types lint-arch test test-race build
 

@@ -30,6 +30,8 @@ BENCHMARKS = {
     "parallel": "parallel",
     "events": "events",
     "processes": "processes",
+    "grep": "grep_glob",
+    "mcp": "mcp_serve",
 }
 _RESULTS = Path(__file__).parent / "results"
 

@@ -7,6 +7,10 @@ import sys
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["mcp-serve"]:  # an agent waits for it: before anything else is imported
+        from awf.interfaces.mcp.relay import main as serve_tools
+
+        sys.exit(serve_tools(sys.argv[2:]))
     gc.disable()  # most commands end before a collection could pay; runs switch it on again
     try:
         from awf.interfaces.cli.app import run_cli

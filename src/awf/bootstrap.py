@@ -7,23 +7,32 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import time
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from awf import __version__
 from awf.domain.errors import AwfError
+from awf.domain.problem import suggest
 from awf.domain.redaction import Masker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from awf.application.authoring.validation import Validator
     from awf.application.running.service import ExecutionService
     from awf.application.running.services import RunServices
+    from awf.application.tools.proxy import OfferedTools, ToolProxyService
+    from awf.application.tools.router import Observers
+    from awf.domain.mcp_server import McpServer
     from awf.domain.ports.agent_provider import AgentProvider
     from awf.domain.ports.person import Person
+    from awf.domain.ports.plugins import DeclaredPlugin, PluginFacts, Plugins
+    from awf.domain.ports.tool_provider import ToolProvider
+    from awf.domain.ports.tools import Toolbox
     from awf.domain.ports.tracer import Tracer
+    from awf.domain.program import LoadedProgram, Program
     from awf.domain.settings import ConfigFile
     from awf.infrastructure.expressions import ExpressionLanguage
     from awf.infrastructure.json_schemas.schemas import RustJsonSchemas
@@ -34,11 +43,21 @@ if TYPE_CHECKING:
     from awf.infrastructure.stores.database import Database
     from awf.infrastructure.stores.journal import SqliteJournal
     from awf.infrastructure.stores.runs import SqliteRunStore
+    from awf.infrastructure.tool_doors.bridge import McpToolbox
     from awf.infrastructure.yaml_files.library import WorkflowLibrary
 
 __all__ = ["App", "LateMapping"]
 
 T = TypeVar("T")
+
+# What an agent starts to reach its tools: one file, run without looking at anything that is installed.
+_RELAY = (
+    sys.executable,
+    "-I",
+    "-S",
+    os.path.join(os.path.dirname(os.path.abspath(__file__)), "interfaces", "mcp", "relay.py"),
+    "mcp-serve",
+)
 
 
 class LateMapping(MutableMapping[str, T]):
@@ -134,7 +153,7 @@ class App:
         def scripted() -> AgentProvider:
             from awf.infrastructure.agents.scripted.provider import ScriptedAgent
 
-            return ScriptedAgent()
+            return ScriptedAgent(lambda: self.runner)
 
         return LateMapping({"scripted": scripted})
 
@@ -155,11 +174,112 @@ class App:
         from awf.application.authoring.validation import Validator
 
         return Validator(
-            self.expressions, self.providers, self.schemas, self.files.find, self._workflow_names
+            self.expressions,
+            self.providers,
+            self.schemas,
+            self.files.find,
+            self._workflow_names,
+            self._declared_plugins,
         )
 
     def _workflow_names(self) -> list[str]:
         return [name for name, _, _ in self.library.names()]
+
+    # -- tools and plugins -----------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def plugins(self) -> Plugins:
+        from awf.infrastructure.plugins.host import PluginHost
+        from awf.infrastructure.yaml_files.config_file import read_record
+
+        return PluginHost(
+            file=self.places.plugin_file,
+            folders=self.places.plugin_dirs,
+            project=self.cwd,
+            read=read_record,
+            runner=self.runner,
+            environment=self.environment,
+            problem_with=self.schemas.problem_with,
+            version=self.version,
+        )
+
+    def _declared_plugins(self) -> Mapping[str, DeclaredPlugin]:
+        """Looks for files before it loads what would read them: most projects have no plugins."""
+        looked_at = [self.places.plugin_file, *self.places.plugin_dirs]
+        known = "plugins" in self.__dict__ or any(map(os.path.exists, looked_at))
+        return self.plugins.declared() if known else {}
+
+    def _plugins_to_ask(self, loaded: LoadedProgram) -> list[str]:
+        """Those that the workflows name, and those that have something to say about every workflow."""
+        from awf.application.authoring.plugin_checks import named_plugins
+
+        declared = self._declared_plugins()
+        validating = {name for name, one in declared.items() if "validators" in one.capabilities}
+        return sorted(declared.keys() & (named_plugins(loaded) | validating)) if declared else []
+
+    async def ask_plugins(self, loaded: LoadedProgram) -> Mapping[str, PluginFacts]:
+        """What plugins say of themselves and of these workflows. They stay ready for the run that may follow."""
+        names = self._plugins_to_ask(loaded)
+        if not names:
+            return {}
+        from awf.application.authoring.plugin_checks import workflow_documents
+
+        return await self.plugins.facts(names, workflow_documents(loaded))
+
+    def plugin_facts(self, loaded: LoadedProgram) -> Mapping[str, PluginFacts]:
+        """The same where no event loop runs. What is started for it is ended again."""
+        if not self._plugins_to_ask(loaded):
+            return {}
+        import asyncio
+
+        async def ask() -> Mapping[str, PluginFacts]:
+            asking = App(cwd=self.cwd, environment=self.environment, flags=self.flags)
+            try:
+                return await asking.ask_plugins(loaded)
+            finally:
+                await asking.close()
+
+        return asyncio.run(ask())
+
+    def program(self, reference: str) -> Program:
+        """A workflow that has passed every check. Raises `InvalidWorkflowError`."""
+        loaded = self.library.load(reference)
+        return self.validator.program(loaded, self.plugin_facts(loaded))
+
+    @functools.cached_property
+    def tools(self) -> ToolProxyService:
+        from awf.application.tools.proxy import ToolProxyService
+        from awf.infrastructure.tool_doors.socket_door import SocketDoors
+
+        doors = SocketDoors(self.runner, self.version, _RELAY)
+        return ToolProxyService(_ToolSources(self), doors, self.schemas)
+
+    def tools_of_file(self, path: str, root: str) -> OfferedTools:
+        """What `awf mcp-serve` offers by itself. Raises with everything that is wrong with the file."""
+        from awf.application.tools.offering import tools_of_file
+        from awf.domain.mcp_proxy import ToolServerFile
+        from awf.infrastructure.yaml_files.config_file import read_record
+
+        file = read_record(path, ToolServerFile) if path else ToolServerFile()
+        if file is None:
+            raise AwfError(
+                "USER.INPUT.MISSING_FILE", f"There is no file {path}.", hint="awf mcp-serve --help"
+            )
+        chosen = os.path.abspath(os.path.join(self.cwd, root or file.root_dir or "."))
+        if not os.path.isdir(chosen):
+            raise AwfError("USER.INPUT.MISSING_FILE", f"There is no folder {chosen}.", hint="Check root_dir.")
+        return tools_of_file(file, chosen, self.environment)
+
+    def observers(self) -> Observers:
+        """Who hears of tool calls that belong to no run."""
+        from awf.application.tools.router import Observers
+
+        return Observers(tracer=self.tracer, masker=self.masker)
+
+    def mcp_toolbox(self, toolbox: Toolbox) -> McpToolbox:
+        from awf.infrastructure.tool_doors.bridge import McpToolbox
+
+        return McpToolbox(toolbox)
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -204,7 +324,12 @@ class App:
         from awf.application.running.service import ExecutionService
 
         return ExecutionService(
-            self.library, self.validator, lambda: self.journal, lambda: self.store, self.settings.inputs.value
+            self.library,
+            self.validator,
+            lambda: self.journal,
+            lambda: self.store,
+            self.settings.inputs.value,
+            self.ask_plugins,
         )
 
     def run_services(
@@ -223,6 +348,8 @@ class App:
             providers=self.providers,
             schemas=self.schemas,
             files=self.files,
+            tools=self.tools,
+            plugins=self.plugins,
             tracer=self.tracer,
             person=person,
             clock=clock,
@@ -288,9 +415,47 @@ class App:
     async def close(self) -> None:
         """End what was started. Safe to call whatever was built."""
         built = self.__dict__
+        if "plugins" in built:
+            await self.plugins.close()
         if "runner" in built:
             await self.runner.close()
         if "database" in built:
             self.database.close()
         if "tracer" in built:
             self.tracer.close()
+
+
+class _ToolSources:
+    """Which adapter gives which tools."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._spool = ""
+
+    def builtin(self, root: str, environment: Mapping[str, str]) -> ToolProvider:
+        from awf.infrastructure.builtin_tools import BuiltinTools
+
+        return BuiltinTools(root, self._app.runner, environment=environment, spool=self._spool_folder)
+
+    def _spool_folder(self) -> str:
+        if not self._spool:
+            self._spool = self._app.runner.scratch()
+        return self._spool
+
+    def plugin(self, name: str, operations: Sequence[str]) -> ToolProvider:
+        from awf.infrastructure.plugins.tools import PluginTools
+
+        declared = self._app._declared_plugins()  # noqa: SLF001
+        if name not in declared:
+            close = suggest(name, declared)
+            raise AwfError(
+                "USER.MCP_PROXY.UNKNOWN_PLUGIN",
+                f"No plugin is named '{name}'.",
+                hint=f"did you mean '{close}'?" if close else "`awf plugin list` shows those that are here.",
+            )
+        return PluginTools(self._app.plugins, name, operations)
+
+    def server(self, name: str, server: McpServer, environment: Mapping[str, str]) -> ToolProvider:
+        from awf.infrastructure.upstreams import open_server
+
+        return open_server(name, server, self._app.runner, environment)

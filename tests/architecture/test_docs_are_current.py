@@ -15,10 +15,10 @@ from awf.application.authoring.json_schema import config_schema, step_template_s
 from awf.bootstrap import App
 from awf.domain.catalogue import CATALOGUE
 from awf.domain.events import EVENT_TYPES
-from awf.domain.workflow import STATE_TYPES
+from awf.domain.workflow import STATE_CLASSES, STATE_TYPES
 from awf.interfaces.cli.app import COMMANDS
 from awf.testing import docs
-from awf.testing.reference.state_examples import CALLED, STATE_EXAMPLES, whole_workflow
+from awf.testing.reference.state_examples import CALLED, PLUGINS, STATE_EXAMPLES, whole_workflow
 
 PROJECT = Path(__file__).parents[2]
 REFERENCE = PROJECT / "docs" / "reference"
@@ -106,6 +106,8 @@ def test_every_environment_variable_of_the_sources_is_described():
 
 def problems_of(text: str, folder: Path) -> list:
     (folder / "build.yaml").write_text(CALLED, encoding="utf-8")
+    (folder / ".awf").mkdir(exist_ok=True)
+    (folder / ".awf" / "plugins.yaml").write_text(PLUGINS, encoding="utf-8")
     (folder / "page.yaml").write_text(text, encoding="utf-8")
     app = App(cwd=str(folder), environment={"HOME": str(folder)})
     return app.validator.problems(app.library.load(str(folder / "page.yaml")))
@@ -115,11 +117,11 @@ def problems_of(text: str, folder: Path) -> list:
 def test_the_example_of_a_state_type_is_valid_and_shown(kind, tmp_path):
     assert problems_of(whole_workflow(STATE_EXAMPLES[kind]), tmp_path) == []
     assert f"```yaml\n{STATE_EXAMPLES[kind]}```" in (REFERENCE / "workflow.md").read_text(encoding="utf-8")
-    assert f"type: {kind}\n" in STATE_EXAMPLES[kind]
+    assert f"type: {'database.query' if kind == 'plugin' else kind}\n" in STATE_EXAMPLES[kind]
 
 
 def test_every_state_type_has_an_example():
-    assert STATE_EXAMPLES.keys() == {cls.kind for cls in STATE_TYPES.values()}
+    assert STATE_EXAMPLES.keys() == {cls.kind for cls in STATE_CLASSES}
 
 
 def test_whole_examples_on_the_workflow_page_are_valid(tmp_path):

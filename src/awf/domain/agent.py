@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from awf.domain.ports.tools import StepTools
 from awf.domain.run import Session, Usage
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "ToolFinished",
     "ToolStarted",
     "UsageReport",
+    "coexistence_warning",
 ]
 
 
@@ -33,6 +35,7 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str = ""
     env: dict[str, str] = {}
     output_schema: dict[str, Any] | None = None
+    tools: StepTools | None = None  # what it gets through the proxy; None: it has only its own
 
 
 class AgentReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +55,14 @@ class AgentFailure(Exception):  # noqa: N818  an outcome of the work, not a faul
         self.code = code
         self.retryable = retryable
         self.hint = hint
+
+
+def coexistence_warning(provider: str) -> str:
+    return (
+        f"mcp_proxy on provider={provider} runs in coexistence mode. "
+        "Built-in tools cannot be disabled and may bypass the proxy. "
+        "Use 'claude' or 'openai-compatible' for guaranteed MCP-only isolation."
+    )
 
 
 class TextDelta(msgspec.Struct, frozen=True):

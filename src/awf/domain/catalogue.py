@@ -51,9 +51,66 @@ CATALOGUE: dict[str, Entry] = {
         "Create .awf/skills/NAME/SKILL.md, or set AWF_SKILLS_PATH.",
     ),
     "USER.CONFIG.INVALID": Entry(
-        "The configuration file is wrong",
-        "A key in .awf/config.yaml is unknown or has a value of the wrong type.",
-        "`awf config show` prints every setting with its origin.",
+        "A configuration file is wrong",
+        "A key in .awf/config.yaml, .awf/plugins.yaml, a plugin.yaml or the file of `awf mcp-serve` is unknown, or has "
+        "a value of the wrong type.",
+        "docs/reference/config.md lists the keys; `awf config show` prints every setting with its origin.",
+    ),
+    "USER.PLUGIN.UNKNOWN": Entry(
+        "There is no such plugin",
+        "Neither .awf/plugins.yaml nor a plugin folder declares it, or it is switched off there.",
+        "`awf plugin list` shows the plugins that are found here; `awf plugin new NAME` writes one.",
+    ),
+    "USER.PLUGIN.UNKNOWN_OPERATION": Entry(
+        "A plugin has no such operation",
+        "The plugin was asked, and the name is not among those it offers.",
+        "`awf plugin check NAME` lists what it offers.",
+    ),
+    "USER.PLUGIN.UNKNOWN_STEP_TYPE": Entry(
+        "A plugin has no such step type",
+        "The plugin was asked, and the name is not among those it offers.",
+        "`awf plugin check NAME` lists what it offers.",
+    ),
+    "USER.PLUGIN.CONFIG": Entry(
+        "A plugin's configuration does not fit",
+        "A key is missing, unknown or of the wrong type, or a ${env:NAME} names a variable that is not set.",
+        "Correct `config` or `env` of the plugin in .awf/plugins.yaml, or set the variable.",
+    ),
+    "USER.PLUGIN.VERSION": Entry(
+        "A plugin is for another version of awf",
+        "`awf_version` in its plugin.yaml excludes this version.",
+        "Install a version of the plugin that fits, or another awf.",
+    ),
+    "USER.MCP_PROXY.UNKNOWN_KEY": Entry(
+        "A key in an mcp_proxy block is not known",
+        "The block knows enable, intercept_builtins, plugin_tools, mcp_servers, approve and approve_timeout; "
+        "what lies inside them is checked as well.",
+        "Check the spelling; docs/reference/workflow.md lists the keys.",
+    ),
+    "USER.MCP_PROXY.UNKNOWN_PLUGIN": Entry(
+        "A plugin that tools should come from does not exist",
+        "plugin_tools names a plugin that neither .awf/plugins.yaml nor a plugin folder declares.",
+        "`awf plugin list` shows the plugins that are found here.",
+    ),
+    "USER.MCP_PROXY.UNKNOWN_OPERATION": Entry(
+        "A plugin has no such operation",
+        "expose names an operation that the plugin does not offer, or whose inputs cannot be described to an agent.",
+        "`awf plugin check NAME` lists what the plugin offers.",
+    ),
+    "USER.MCP_PROXY.NAME_COLLISION": Entry(
+        "Two tools would have the same name",
+        "Built-in tools, plugin operations (PLUGIN_OPERATION) and tools of MCP servers share one list of names.",
+        "Expose only one of the two, or rename the plugin or server.",
+    ),
+    "USER.MCP_PROXY.EMPTY_PROXY": Entry(
+        "A proxy offers nothing",
+        "It is enabled, does not intercept the built-in tools, and adds no plugin tools or MCP servers.",
+        "Add plugin_tools or mcp_servers, set intercept_builtins: true, or remove the block.",
+    ),
+    "USER.MCP_PROXY.UNSUPPORTED_PROVIDER": Entry(
+        "The agent may use tools beside those of the proxy",
+        "A warning: this provider cannot be kept to the proxy's tools, so calls of its own tools bypass AWF.",
+        "Use a provider with guaranteed isolation where every call must be seen.",
     ),
     "USER.RUN.NOT_FOUND": Entry(
         "No run has this id",
@@ -133,6 +190,21 @@ CATALOGUE: dict[str, Entry] = {
         "A value is not one of those allowed",
         "The key takes only certain values, or a value in a certain range or notation.",
         "Use one of the values that the message names.",
+    ),
+    "WORKFLOW.VALIDATION.UNKNOWN_PLUGIN": Entry(
+        "A plugin does not exist",
+        "An operation is written as PLUGIN.OPERATION, and no such plugin is declared here.",
+        "`awf plugin list` shows the plugins that are found here.",
+    ),
+    "WORKFLOW.VALIDATION.UNKNOWN_OPERATION": Entry(
+        "A plugin has no such operation",
+        "The plugin was asked, and does not offer the operation, or its inputs cannot be described.",
+        "`awf plugin check NAME` lists what the plugin offers.",
+    ),
+    "WORKFLOW.VALIDATION.PLUGIN_ISSUE": Entry(
+        "A plugin objects to the workflow",
+        "A plugin with validators has looked at the workflow; the message is its own.",
+        "Do what the message says, or pass --skip-plugins to leave plugins out.",
     ),
     "WORKFLOW.VALIDATION.UNKNOWN_TYPE": Entry(
         "No such state type",
@@ -328,7 +400,42 @@ CATALOGUE: dict[str, Entry] = {
         "output_format or output_schema was not met, also after one request to repair it.",
         "Make the prompt clearer about the form, or loosen the schema.",
     ),
+    "EXECUTION.PLUGIN.FAILED": Entry(
+        "A plugin reported a failure",
+        "The operation or step ran, and the plugin says that it did not succeed.",
+        "Look at its output with `awf show RUN --step STEP`.",
+    ),
+    "EXECUTION.PLUGIN.START_FAILED": Entry(
+        "A plugin did not start",
+        "Its program is missing, ended at once, did not print its line, or did not become ready in time.",
+        "The message says what it printed; `awf plugin check NAME` starts it by itself.",
+    ),
+    "EXECUTION.PLUGIN.CRASHED": Entry(
+        "A plugin died while it was working",
+        "Its process ended before it answered. It is started again for the next call.",
+        "The message ends with what it last wrote; `awf plugin check NAME` starts it by itself.",
+    ),
+    "EXECUTION.PLUGIN.TIMEOUT": Entry(
+        "A plugin did not answer in time",
+        "The call was given up after the plugin's or the step's timeout; an answer that comes later is ignored.",
+        "Raise `timeout` in the step or in .awf/plugins.yaml.",
+    ),
+    "EXECUTION.PLUGIN.PROTOCOL": Entry(
+        "A plugin answered something that makes no sense",
+        "Its answer is not what plugin.proto describes, or a value in it is not JSON.",
+        "`awf plugin check NAME` shows more; docs/plugins.md describes the protocol.",
+    ),
+    "EXECUTION.PLUGIN.UNAVAILABLE": Entry(
+        "A plugin cannot be used",
+        "It could not be started, did not introduce itself, or has died several times in a row.",
+        "`awf plugin check NAME` starts it by itself and says what happens.",
+    ),
     # The surroundings.
+    "SYSTEM.PLUGIN.UNAVAILABLE": Entry(
+        "Plugins are used but not installed",
+        "The workflow uses a plugin, and the gRPC packages are missing.",
+        "Install the extra: pip install 'awf-suite[plugins]'.",
+    ),
     "SYSTEM.STORE.UNAVAILABLE": Entry(
         "The run store cannot be opened",
         "The storage directory is missing, read-only, or holds a file that is not ours.",

@@ -24,6 +24,7 @@ __all__ = [
     "InputReceived",
     "InputRequired",
     "LogLine",
+    "PluginEvent",
     "Stamped",
     "StepCompleted",
     "StepFailed",
@@ -31,6 +32,8 @@ __all__ = [
     "StepRetrying",
     "StepSkipped",
     "StepStarted",
+    "ToolCallFinished",
+    "ToolCallStarted",
     "Warned",
     "WorkflowCancelled",
     "WorkflowCompleted",
@@ -166,6 +169,28 @@ class AgentTool(Event, frozen=True, kw_only=True, tag="agent.tool"):
     is_error: bool = False
 
 
+class ToolCallStarted(Event, frozen=True, kw_only=True, tag="tool.call.started"):
+    """A tool call that AWF carries out, whoever made it."""
+
+    step: str
+    call_id: str
+    tool: str
+    source: str  # builtin, plugin:NAME or mcp:SERVER
+    input: dict[str, Any] = {}
+
+
+class ToolCallFinished(Event, frozen=True, kw_only=True, tag="tool.call.finished"):
+    step: str
+    call_id: str
+    tool: str
+    source: str
+    duration_ms: int
+    is_error: bool = False
+    error: str = ""  # a code such as TIMEOUT, where it failed
+    output: str = ""  # the beginning, for people
+    cancelled: bool = False
+
+
 class AgentUsage(Event, frozen=True, kw_only=True, tag="agent.usage"):
     step: str
     input_tokens: int | None = None
@@ -207,6 +232,14 @@ class LogLine(Event, frozen=True, kw_only=True, tag="log"):
     message: str
 
 
+class PluginEvent(Event, frozen=True, kw_only=True, tag="plugin.event"):
+    """Something a plugin had to say about an event it was told of."""
+
+    plugin: str
+    name: str
+    payload: dict[str, Any] = {}
+
+
 class Warned(Event, frozen=True, kw_only=True, tag="warning"):
     """Something a person should know that does not stop the run."""
 
@@ -230,11 +263,14 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     AgentThought,
     AgentTool,
     AgentUsage,
+    ToolCallStarted,
+    ToolCallFinished,
     ApprovalRequired,
     ApprovalResolved,
     InputRequired,
     InputReceived,
     LogLine,
+    PluginEvent,
     Warned,
 )
 

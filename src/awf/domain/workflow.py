@@ -6,9 +6,12 @@ generated from them. Nothing here is optional decoration: a key that exists is h
 
 from typing import Annotated, Any, ClassVar, Literal
 
+from awf.domain.mcp_proxy import McpProxy
 from awf.domain.shape import Condition, Duration, Name, Record, Size, StateName, Template, Value
 
 __all__ = [
+    "PLUGIN_TYPE",
+    "STATE_CLASSES",
     "STATE_TYPES",
     "AgentState",
     "Approval",
@@ -22,7 +25,9 @@ __all__ = [
     "Input",
     "InputValidation",
     "Limits",
+    "OperationState",
     "ParallelState",
+    "PluginState",
     "Retry",
     "SkillRef",
     "State",
@@ -33,6 +38,7 @@ __all__ = [
     "Workflow",
     "WorkflowHooks",
     "approval_of",
+    "plugin_and_member",
 ]
 
 
@@ -235,6 +241,7 @@ class AgentState(Runnable, frozen=True, kw_only=True):
         dict[str, Any] | None, "A JSON Schema that the answer must meet; one repair is asked for."
     ] = None
     dir: Annotated[Template | None, "The agent's working directory."] = None
+    mcp_proxy: Annotated[McpProxy | None, "Give the agent its tools through AWF."] = None
 
 
 class ParallelState(Runnable, frozen=True, kw_only=True):
@@ -284,6 +291,24 @@ class CallState(Runnable, frozen=True, kw_only=True):
     ] = {}
 
 
+class OperationState(Runnable, frozen=True, kw_only=True):
+    """Run an operation of a plugin."""
+
+    kind: ClassVar[str] = "operation"
+    operation: Annotated[str, "The operation, as PLUGIN.OPERATION."]
+    inputs: Annotated[dict[str, Value], "Its inputs."] = {}
+    operation_inputs: Annotated[dict[str, Value], "The same under its older name."] = {}
+
+
+class PluginState(Runnable, frozen=True, kw_only=True):
+    """Run a step of a type that a plugin brings: `type: PLUGIN.TYPE`."""
+
+    kind: ClassVar[str] = "plugin"
+    keys: ClassVar[dict[str, str]] = {"step_type": "type"}
+    step_type: Annotated[str, "The type, as PLUGIN.TYPE."]
+    config: Annotated[dict[str, Value], "What the plugin is to do; its own documentation says how."] = {}
+
+
 class TerminalState(StateCommon, frozen=True, kw_only=True):
     """End the workflow."""
 
@@ -293,7 +318,17 @@ class TerminalState(StateCommon, frozen=True, kw_only=True):
     exit_code: Annotated[int | None, "The exit status of `awf run` after a failure, 1 to 255."] = None
 
 
-State = CommandState | AgentState | ParallelState | ForEachState | WhileState | CallState | TerminalState
+State = (
+    CommandState
+    | AgentState
+    | ParallelState
+    | ForEachState
+    | WhileState
+    | CallState
+    | OperationState
+    | PluginState
+    | TerminalState
+)
 
 STATE_TYPES: dict[str, type[State]] = {
     "step": CommandState,
@@ -303,8 +338,14 @@ STATE_TYPES: dict[str, type[State]] = {
     "for_each": ForEachState,
     "while": WhileState,
     "call_workflow": CallState,
+    "operation": OperationState,
     "terminal": TerminalState,
 }
+
+
+PLUGIN_TYPE = r"^[A-Za-z_][A-Za-z0-9_-]*\.[A-Za-z_][A-Za-z0-9_.-]*$"  # PLUGIN.TYPE
+
+STATE_CLASSES: tuple[type[State], ...] = (*dict.fromkeys(STATE_TYPES.values()), PluginState)
 
 
 class Workflow(Record, frozen=True, kw_only=True):
@@ -319,6 +360,7 @@ class Workflow(Record, frozen=True, kw_only=True):
     env: Annotated[
         list[str] | dict[str, Template], "Variables that must be set, or variables to set for every process."
     ] = []
+    plugins: Annotated[dict[str, str], "Short names for plugins: short name → plugin."] = {}
     limits: Annotated[Limits | None, "What the whole run may spend."] = None
     hooks: Annotated[WorkflowHooks | None, "Small things to do at the start and the end."] = None
     outputs: Annotated[dict[str, Value], "What the workflow gives back: name → template."] = {}
@@ -334,3 +376,9 @@ def approval_of(state: Runnable) -> Approval | None:
     if not written:
         return None
     return Approval(message=written) if isinstance(written, str) else Approval()
+
+
+def plugin_and_member(written: str, short_names: dict[str, str]) -> tuple[str, str]:
+    """`kubernetes.kubectl_get` → the plugin and what is meant in it; the second is empty where it is missing."""
+    plugin, _, member = written.partition(".")
+    return short_names.get(plugin, plugin), member

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from awf.domain.events import ApprovalRequired, Event, InputRequired, Stamped
     from awf.domain.ports.durability import RunOutcome
     from awf.domain.ports.person import Person
+    from awf.domain.ports.plugins import Plugins
     from awf.domain.ports.run_store import StepRow
     from awf.domain.problem import Problem
 
@@ -62,6 +64,7 @@ class Laboratory:
 
     def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
         self.folder = folder
+        self.plugins: Plugins | None = None  # instead of those that files declare
         self.environment = {
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
             "HOME": str(folder / "home"),
@@ -77,12 +80,17 @@ class Laboratory:
         return path
 
     def app(self) -> App:
-        return App(cwd=str(self.folder), environment=self.environment)
+        app = App(cwd=str(self.folder), environment=self.environment)
+        if self.plugins is not None:
+            app.plugins = self.plugins
+        return app
 
     def problems(self, text: str) -> list[Problem]:
         self.write("workflow.yaml", text)
         app = self.app()
-        return app.validator.problems(app.library.load(str(self.folder / "workflow.yaml")))
+        loaded = app.library.load(str(self.folder / "workflow.yaml"))
+        asked = asyncio.run(app.ask_plugins(loaded)) if self.plugins else app.plugin_facts(loaded)
+        return app.validator.problems(loaded, asked)
 
     async def run(
         self,
@@ -97,7 +105,7 @@ class Laboratory:
         file = str(self.write("workflow.yaml", text))
 
         async def prepare(app: App, services: RunServices) -> Prepared:
-            program = app.execution.program(file)
+            program = await app.execution.program(file)
             return await app.execution.start(
                 program, app.execution.inputs(program.main, inputs or {}, services), services
             )

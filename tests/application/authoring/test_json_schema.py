@@ -21,7 +21,7 @@ from awf.interfaces.cli.app import run_cli
 PROJECT = Path(__file__).parents[3]
 BROKEN = PROJECT / "tests" / "broken"
 TEMPLATES = sorted((PROJECT / "examples").glob("*/.awf/templates/*.yaml"))
-EXAMPLES = sorted(file for file in (PROJECT / "examples").glob("**/*.yaml") if "templates" not in file.parts)
+EXAMPLES = sorted(file for file in (PROJECT / "examples").glob("**/*.yaml") if ".awf" not in file.parts)
 SCHEMAS = {"workflow": workflow_schema, "config": config_schema, "template": step_template_schema}
 WORKFLOW = jsonschema.Draft202012Validator(workflow_schema())
 TEMPLATE = jsonschema.Draft202012Validator(step_template_schema())

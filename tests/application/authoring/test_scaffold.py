@@ -32,7 +32,7 @@ def app_with(folder, files) -> App:
 def test_every_pattern_is_valid_under_every_name(pattern, name, tmp_path):
     app = app_with(tmp_path, new_workflow(name, pattern))
     assert app.validator.problems(app.library.load(name)) == []
-    assert app.execution.program(name).main.name == name
+    assert app.program(name).main.name == name
 
 
 @pytest.mark.parametrize("pattern", PATTERN_NAMES)

@@ -120,7 +120,7 @@ def test_missing_inputs_are_named_at_the_end(project, capsys):
     assert out.endswith(
         "missing      tag, reviewer\n"
         "             give them with --input tag=VALUE --input reviewer=VALUE\n"
-        "Nothing was started and nothing was written.\n"
+        "Nothing was run and nothing was written.\n"
     )
 
 

@@ -89,7 +89,7 @@ async def execute(request: dict, points: Points) -> dict:
         if request.get("run_id"):
             prepared = await app.execution.resume(request["run_id"], services)
         else:
-            program = app.execution.program(request["file"])
+            program = await app.execution.program(request["file"])
             prepared = await app.execution.start(
                 program, app.execution.inputs(program.main, {}, services), services
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from awf.application.authoring.schema_types import NAME_PATTERN, closed, described
-from awf.domain.workflow import STATE_TYPES, AgentState
+from awf.domain.workflow import PLUGIN_TYPE, STATE_TYPES, AgentState, PluginState
 
 if TYPE_CHECKING:
     from awf.application.authoring.schema_types import Json, SchemaTypes
@@ -38,7 +38,7 @@ def states_schema(state: Json) -> Json:
 def state_schema(types: SchemaTypes, *, in_template: bool = False) -> Json:
     """One state. What comes from a step template is not known here, so with `use_template` no key is demanded."""
     types.define("state_type", _type_key())
-    by_type = {"allOf": [_keys_of_type(types, cls, names) for cls, names in _classes().items()]}
+    by_type = {"allOf": [_keys_of_type(types, cls, pattern) for cls, pattern in _classes().items()]}
     nested = types.define("agent_in_a_block", _agent_in_a_block(types))
     typed: Json = {"if": {"required": ["agent"]}, "then": nested, "else": by_type}
     open_ended: Json = {"required": ["use_template"]}
@@ -55,12 +55,12 @@ def state_schema(types: SchemaTypes, *, in_template: bool = False) -> Json:
     }
 
 
-def _classes() -> dict[type[State], list[str]]:
-    """Each class of states with the names of its type."""
+def _classes() -> dict[type[State], str]:
+    """Each class of states with the pattern of its type."""
     found: dict[type[State], list[str]] = {}
     for name, cls in STATE_TYPES.items():
         found.setdefault(cls, []).append(name)
-    return found
+    return {**{cls: _pattern(names) for cls, names in found.items()}, PluginState: PLUGIN_TYPE}
 
 
 def _type_key() -> Json:
@@ -70,7 +70,11 @@ def _type_key() -> Json:
     ]
     return {
         "description": "What the state does.",
-        "anyOf": [*offered, {"type": "string", "pattern": _pattern(list(STATE_TYPES))}],
+        "anyOf": [
+            *offered,
+            {"type": "string", "pattern": _pattern(list(STATE_TYPES))},
+            {"type": "string", "pattern": PLUGIN_TYPE, "description": described(PluginState)},
+        ],
     }
 
 
@@ -81,10 +85,10 @@ def _pattern(names: list[str]) -> str:
     return f"^({'|'.join(map(either_case, names))})$"
 
 
-def _keys_of_type(types: SchemaTypes, cls: type[State], names: list[str]) -> Json:
-    keys = closed({"type": _TYPE, **types.properties(cls)}, types.required(cls), described(cls))
+def _keys_of_type(types: SchemaTypes, cls: type[State], pattern: str) -> Json:
+    keys = closed({**types.properties(cls), "type": _TYPE}, types.required(cls), described(cls))
     return {
-        "if": {"properties": {"type": {"pattern": _pattern(names)}}, "required": ["type"]},
+        "if": {"properties": {"type": {"pattern": pattern}}, "required": ["type"]},
         "then": types.define(f"{cls.kind}_state", keys),
     }
 

@@ -1,20 +1,27 @@
-"""The one validator: `validate`, `run`, `plan` and the editor all ask it. It starts nothing and needs no network."""
+"""The one validator: `validate`, `run`, `plan` and the editor all ask it. It starts nothing and needs no network.
+
+What plugins say of themselves is asked for beforehand and handed in; a workflow that names no plugin needs none of it.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from awf.domain.agent import coexistence_warning
 from awf.domain.checks import check_draft
 from awf.domain.errors import InvalidWorkflowError
 from awf.domain.problem import NodePath, Problem, suggest
 from awf.domain.program import LoadedFile, LoadedProgram, Program
-from awf.domain.workflow import AgentState, CallState, CommandState, Workflow
+from awf.domain.workflow import AgentState, CallState, CommandState, OperationState, PluginState, Workflow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from awf.application.authoring.plugin_checks import PluginChecks
+    from awf.domain.mcp_proxy import McpProxy
     from awf.domain.ports.agent_provider import AgentProvider
     from awf.domain.ports.expressions import Expressions
+    from awf.domain.ports.plugins import DeclaredPlugin, PluginFacts
 
 __all__ = ["MAX_CALL_DEPTH", "SchemaChecker", "Validator"]
 
@@ -35,26 +42,46 @@ class Validator:
         schemas: SchemaChecker,
         find_file: Callable[[str, str], str | None],
         workflow_names: Callable[[], Sequence[str]],
+        declared_plugins: Callable[[], Mapping[str, DeclaredPlugin]],
     ) -> None:
         self._expressions = expressions
         self._providers = providers
         self._schemas = schemas
         self._find_file = find_file
         self._workflow_names = workflow_names
+        self._declared_plugins = declared_plugins
 
-    def problems(self, loaded: LoadedProgram) -> list[Problem]:
-        """Everything wrong, in all files, in the order of the lines."""
+    def problems(
+        self, loaded: LoadedProgram, facts: Mapping[str, PluginFacts] | None = None
+    ) -> list[Problem]:
+        """Everything wrong, in all files, in the order of the lines. `facts`: what plugins said, if they were asked."""
         found: list[Problem] = []
+        plugins = self._plugin_checks(loaded, facts)
         for file, one in loaded.files.items():
             findings = [(f.problem, f.offset) for f in check_draft(one.draft, self._expressions)]
             findings += [(problem, 0) for problem in self._beyond_the_file(file, one, loaded)]
+            if plugins is not None:
+                findings += [(problem, 0) for problem in _plugin_problems(plugins, file, one)]
             found += [*one.problems, *one.located(findings)]
         found.sort(key=_position)
         return found
 
-    def program(self, loaded: LoadedProgram) -> Program:
+    def _plugin_checks(
+        self, loaded: LoadedProgram, facts: Mapping[str, PluginFacts] | None
+    ) -> PluginChecks | None:
+        if not facts and not any(
+            isinstance(state, OperationState | PluginState) or getattr(state, "mcp_proxy", None)
+            for one in loaded.files.values()
+            for state in one.draft.states.values()
+        ):
+            return None
+        from awf.application.authoring.plugin_checks import PluginChecks
+
+        return PluginChecks(self._declared_plugins, facts)
+
+    def program(self, loaded: LoadedProgram, facts: Mapping[str, PluginFacts] | None = None) -> Program:
         """The program, if nothing is wrong with it. Raises `InvalidWorkflowError`."""
-        problems = self.problems(loaded)
+        problems = self.problems(loaded, facts)
         errors = [problem for problem in problems if problem.severity == "error"]
         if errors:
             raise InvalidWorkflowError(problems)
@@ -120,6 +147,8 @@ class Validator:
                 path=(*path, "options", wrong_option.key),
                 hint=wrong_option.hint,
             )
+        if state.mcp_proxy is not None and state.mcp_proxy.enable:
+            yield from _isolation(state.mcp_proxy, provider, path)
 
     def _call(self, state: CallState, path: NodePath, file: str, loaded: LoadedProgram) -> Iterator[Problem]:
         target = loaded.definition.called(file, state.workflow)
@@ -170,6 +199,23 @@ class Validator:
             if not level:
                 return False
         return True
+
+
+def _plugin_problems(plugins: PluginChecks, file: str, one: LoadedFile) -> Iterator[Problem]:
+    for name, state in one.draft.states.items():
+        yield from plugins.state(state, ("states", name), one.draft)
+    yield from plugins.issues(file, one.draft)
+
+
+def _isolation(proxy: McpProxy, provider: AgentProvider, path: NodePath) -> Iterator[Problem]:
+    if proxy.intercept_builtins and provider.isolation != "guaranteed":
+        yield Problem(
+            code="USER.MCP_PROXY.UNSUPPORTED_PROVIDER",
+            message=coexistence_warning(provider.name),
+            path=(*path, "mcp_proxy"),
+            at_key=True,
+            severity="warning",
+        )
 
 
 def _calls(file: str, loaded: LoadedProgram) -> Iterator[str]:

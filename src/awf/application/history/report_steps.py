@@ -186,11 +186,20 @@ def _tool(call: ToolCall, limit: int) -> Markup:
     state = ("failed" if call.is_error else "success") if call.is_finished else "unfinished"
     brief = element("code", _brief(call.input), class_="detail") if call.input else None
     summary = element(
-        "summary", sign(state), element("b", plain(call.name)), element("span", "tool", class_="kind"), brief
+        "summary",
+        sign(state),
+        element("b", plain(call.name)),
+        element("span", _kind(call), class_="kind"),
+        brief,
     )
     given = [element("p", "Input", class_="caption"), shown_value(call.input)] if call.input else []
     gave = [element("p", "Output", class_="caption"), text_block(call.output, limit)] if call.output else []
     return element("details", summary, *given, *gave, class_=f"tool {state}")
+
+
+def _kind(call: ToolCall) -> str:
+    spent = f", {call.milliseconds} ms" if call.milliseconds is not None else ""
+    return f"tool through AWF: {plain(call.through)}{spent}" if call.through else "tool"
 
 
 def _brief(given: Any) -> str:

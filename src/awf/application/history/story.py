@@ -28,6 +28,8 @@ class ToolCall:
     output: str = ""
     is_error: bool = False
     is_finished: bool = False
+    through: str = ""  # where AWF took the tool from, if the call passed through it
+    milliseconds: int | None = None
 
 
 @dataclass(slots=True)

@@ -145,6 +145,29 @@ class _Teller:
             call.output, call.is_error = event.get("output", ""), bool(event.get("is_error"))
             call.is_finished = True
 
+    def carried_out(self, event: _Fields) -> None:
+        """A call that passed through AWF: the one the agent tells of, or one it keeps to itself."""
+        path, name = _path(event), str(event.get("tool", ""))
+        key = (path, str(event.get("call_id", "")))
+        call = self._calls.get(key)
+        if call is None:
+            told = [one for one in self.step(path).transcript if isinstance(one, ToolCall)]
+            same = (
+                one for one in told if not one.is_finished and not one.through and one.name.endswith(name)
+            )
+            call = next(same, None)
+            if call is None:
+                call = ToolCall(name)
+                self.step(path).transcript.append(call)
+            self._calls[key] = call
+            call.through = str(event.get("source", ""))
+            call.input = event.get("input") or call.input
+        if event.get("type") == "tool.call.finished":
+            call.milliseconds = event.get("duration_ms")
+            if not call.is_finished:
+                call.output, call.is_error = event.get("output", ""), bool(event.get("is_error"))
+                call.is_finished = True
+
     def used(self, event: _Fields) -> None:
         path = _path(event)
         step = self.step(path)
@@ -234,6 +257,8 @@ _HANDLERS: dict[str, Callable[[_Teller, _Fields], None]] = {
     "agent.text": _said("agent", "text"),
     "agent.thought": _said("thought", "text"),
     "agent.tool": _Teller.tool,
+    "tool.call.started": _Teller.carried_out,
+    "tool.call.finished": _Teller.carried_out,
     "agent.usage": _Teller.used,
     "approval.required": _Teller.asked,
     "approval.resolved": _Teller.answered,

@@ -10,7 +10,16 @@ from awf.application.running.context import StepContext, retryable
 from awf.application.running.routing import retry_delay
 from awf.domain.events import Event, StepCompleted, StepFailed, StepRetrying, StepStarted
 from awf.domain.ports.expressions import ExpressionError
-from awf.domain.workflow import AgentState, CallState, CommandState, ForEachState, ParallelState, WhileState
+from awf.domain.workflow import (
+    AgentState,
+    CallState,
+    CommandState,
+    ForEachState,
+    OperationState,
+    ParallelState,
+    PluginState,
+    WhileState,
+)
 
 if TYPE_CHECKING:
     from awf.domain.run import StepResult, Usage
@@ -18,12 +27,14 @@ if TYPE_CHECKING:
 
 __all__ = ["LEAVES", "cancelled", "ended", "is_leaf", "started", "usage_fields"]
 
-LEAVES = {"step", "agent"}
+LEAVES = {"step", "agent", "operation", "plugin"}
 _SHOWN = 2000  # characters of output that travel with an event
 
 
 def is_leaf(state: Runnable) -> bool:
-    return isinstance(state, CommandState) or (isinstance(state, AgentState) and state.mode == "single")
+    if isinstance(state, AgentState):
+        return state.mode == "single"
+    return isinstance(state, CommandState | OperationState | PluginState)
 
 
 def started(step: StepContext, state: Runnable, attempt: int) -> StepStarted:
@@ -45,6 +56,10 @@ def _detail(step: StepContext, state: Runnable) -> str:
         text = _rendered(step, state.provider)
     elif isinstance(state, CallState):
         text = state.workflow
+    elif isinstance(state, OperationState):
+        text = state.operation
+    elif isinstance(state, PluginState):
+        text = state.step_type
     elif isinstance(state, WhileState):
         text = state.condition
     elif isinstance(state, ForEachState):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import json
+from typing import TYPE_CHECKING, Any, Literal
 
 from awf.application.running.tasks import end_task, spawn
 from awf.domain.events import ApprovalRequired, ApprovalResolved
@@ -11,10 +12,14 @@ from awf.domain.run import ErrorInfo
 from awf.domain.workflow import Approval, approval_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from awf.application.running.context import StepContext
     from awf.domain.workflow import Runnable
 
-__all__ = ["ask_approval"]
+__all__ = ["ask_approval", "ask_tool_approval"]
+
+_ARGUMENTS_SHOWN = 600
 
 Verdict = Literal["once", "run", "skip"] | ErrorInfo
 
@@ -45,6 +50,44 @@ async def ask_approval(step: StepContext, state: Runnable) -> Verdict:
         timed_out=outcome == "timeout",
         why=str(answer.payload.get("reason", "")) if answer else "",
     )
+
+
+async def ask_tool_approval(
+    step: StepContext, tool: str, arguments: Mapping[str, Any], call_id: str, timeout: float | None
+) -> str:
+    """Why the call may not happen, or nothing. A yes holds for this call alone, or for the tool in this run."""
+    remembered = f"tool:{step.name}:{tool}"
+    approved = step.walk.run_context.approved
+    if remembered in approved:
+        return ""
+    topic = f"approval:{step.path}/{call_id}"
+    shown = json.dumps(arguments, ensure_ascii=False, default=str)
+    if len(shown) > _ARGUMENTS_SHOWN:
+        shown = f"{shown[:_ARGUMENTS_SHOWN]}… ({len(shown)} characters)"
+    message = f"Let '{step.name}' call {tool} {shown}?"
+    request = ApprovalRequired(
+        path=step.path, step=step.name, approval_id=topic, message=message, on_deny="error"
+    )
+    answer = await _asked(step, request, timeout)
+    outcome = _outcome(answer)
+    step.emit(
+        ApprovalResolved(
+            path=step.path,
+            step=step.name,
+            approval_id=topic,
+            outcome=outcome,
+            by=answer.sender if answer else "",
+        )
+    )
+    if outcome == "run":
+        approved.add(remembered)
+    if outcome == "timeout":
+        return f"Nobody answered within {timeout or 0:g} s whether {tool} may be called. It was not called."
+    if outcome == "reject":
+        unattended = answer is not None and answer.payload.get("reason") == "unattended"
+        why = "nobody can be asked" if unattended else "the person said no"
+        return f"{tool} needs a person's approval, and {why}. It was not called."
+    return ""
 
 
 def _outcome(answer: Message | None) -> Literal["once", "run", "reject", "timeout"]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from awf.application.running.context import EndOfRecord, StepContext, failed
 from awf.application.running.steps.agent import AgentCall
+from awf.application.running.steps.tools import step_tools
 from awf.application.running.tasks import end_task, spawn
 from awf.domain.agent import AgentFailure
 from awf.domain.events import InputReceived, InputRequired
@@ -52,11 +53,11 @@ async def _turn(
         raise EndOfRecord
 
     async def work() -> Finished:
-        call = AgentCall(step, state)
-        continued = session if prompt is not None else call.earlier_session()
         started = step.services.clock()
         try:
-            async with asyncio.timeout(state.timeout):
+            async with asyncio.timeout(state.timeout), step_tools(step, state) as tools:
+                call = AgentCall(step, state, tools)
+                continued = session if prompt is not None else call.earlier_session()
                 reply = await call.ask(prompt if prompt is not None else call.prompt(), continued)
         except TimeoutError:
             return Finished(

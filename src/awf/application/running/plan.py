@@ -133,7 +133,7 @@ class _Planner:
             return self._call(file, state, at, depth + 1)
 
         reading = Reading(services.files, file, services.cwd, services.providers, self._masker)
-        surveyor = Surveyor(sight, reading, call)
+        surveyor = Surveyor(sight, reading, call, workflow.plugins)
         return [
             surveyor.state(name, workflow.states[name], within=within, is_branch=name in order.branches)
             for name, within in order.listed.items()

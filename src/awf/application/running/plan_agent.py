@@ -6,7 +6,7 @@ import os.path
 from typing import TYPE_CHECKING, NamedTuple
 
 from awf.application.running.plan_text import Foreseen, placeholder
-from awf.application.running.plan_values import AgentPlan, CutText
+from awf.application.running.plan_values import AgentPlan, CutText, ProxyPlan
 from awf.domain.errors import AwfError
 from awf.domain.workflow import SkillRef
 
@@ -88,7 +88,18 @@ def plan_agent(state: AgentState, sight: Foresight, reading: Reading) -> AgentPl
         continues=(state.conversation.continue_from or "") if state.conversation else "",
         output_format=state.output_format or "",
         output_schema=state.output_schema is not None,
+        tools=_proxy(state),
     )
+
+
+def _proxy(state: AgentState) -> ProxyPlan | None:
+    proxy = state.mcp_proxy
+    if proxy is None or not proxy.enable:
+        return None
+    sources = ["builtin"] if proxy.intercept_builtins else []
+    sources += [f"plugin:{one.plugin} ({', '.join(one.expose)})" for one in proxy.plugin_tools]
+    sources += [f"mcp:{name}" for name, server in proxy.mcp_servers.items() if server.enabled]
+    return ProxyPlan(only_these=proxy.intercept_builtins, sources=sources, approve=proxy.approve)
 
 
 def _check_options(provider: Foreseen, options: Foreseen, sight: Foresight, reading: Reading) -> None:

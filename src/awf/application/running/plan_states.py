@@ -12,6 +12,7 @@ from awf.application.running.plan_values import (
     EndingPlan,
     HookPlan,
     ParallelPlan,
+    PluginPlan,
     RetryPlan,
     RoutePlan,
     StatePlan,
@@ -24,10 +25,13 @@ from awf.domain.workflow import (
     CommandState,
     ForEachState,
     InlineFailure,
+    OperationState,
     ParallelState,
+    PluginState,
     TerminalState,
     WhileState,
     approval_of,
+    plugin_and_member,
 )
 
 if TYPE_CHECKING:
@@ -49,6 +53,7 @@ class Surveyor(NamedTuple):
     sight: Foresight
     reading: Reading
     call: Callable[[CallState, Foresight], CallPlan]
+    short_names: dict[str, str]
 
     def state(self, name: str, state: State, *, within: str, is_branch: bool) -> StatePlan:
         sight = self.sight.at(name)
@@ -77,8 +82,18 @@ class Surveyor(NamedTuple):
             return {"parallel": plan}
         if isinstance(state, CallState):
             return {"call": self.call(state, sight)}
+        if isinstance(state, OperationState):
+            inputs = {**state.operation_inputs, **state.inputs}
+            return {"plugin": self._plugin(state.operation, inputs, sight)}
+        if isinstance(state, PluginState):
+            return {"plugin": self._plugin(state.step_type, state.config, sight)}
         assert isinstance(state, ForEachState | WhileState)
         return {"loop": plan_loop(state, sight)}
+
+    def _plugin(self, written: str, inputs: dict[str, Any], sight: Foresight) -> PluginPlan:
+        plugin, member = plugin_and_member(written, self.short_names)
+        shown = self.reading.masker.mask_data(sight.value(inputs).value)
+        return PluginPlan(plugin=plugin, member=member, inputs=shown)
 
     def _command(self, state: CommandState, sight: Foresight) -> dict[str, Any]:
         fields: dict[str, Any] = {"dir": self.reading.folder(state.dir, sight), "shell": state.shell or ""}

@@ -20,6 +20,8 @@ __all__ = [
     "LoopPlan",
     "ParallelPlan",
     "Plan",
+    "PluginPlan",
+    "ProxyPlan",
     "RetryPlan",
     "RoutePlan",
     "StatePlan",
@@ -103,6 +105,20 @@ class ExpectedApproval(_Always, frozen=True):
     times: int | None  # None: as often as a loop of unknown length runs
 
 
+class ProxyPlan(_Sparse, frozen=True):
+    """Where the agent's tools come from."""
+
+    only_these: bool  # whether its own tools are replaced
+    sources: list[str] = []  # builtin, plugin:NAME …
+    approve: list[str] = []
+
+
+class PluginPlan(_Sparse, frozen=True):
+    plugin: str
+    member: str  # the operation or the step type
+    inputs: dict[str, Any] = {}
+
+
 class AgentPlan(_Sparse, frozen=True):
     provider: str
     prompt: CutText
@@ -115,6 +131,7 @@ class AgentPlan(_Sparse, frozen=True):
     continues: str = ""  # the state whose session it goes on with
     output_format: str = ""
     output_schema: bool = False
+    tools: ProxyPlan | None = None
 
 
 class ParallelPlan(_Always, frozen=True):
@@ -155,6 +172,7 @@ class StatePlan(_Sparse, frozen=True):
     parallel: ParallelPlan | None = None
     loop: LoopPlan | None = None
     call: CallPlan | None = None
+    plugin: PluginPlan | None = None
     ending: EndingPlan | None = None
     dir: str = ""
     shell: str = ""

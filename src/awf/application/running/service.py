@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 from awf.application.running.engine import execute_run
 from awf.domain.errors import AwfError
-from awf.domain.events import Warned
+from awf.domain.events import PluginEvent, Warned
 from awf.domain.inputs import resolve_inputs
 from awf.domain.redaction import looks_secret, secret_values
 from awf.domain.run import RunRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from awf.application.authoring.validation import Validator
     from awf.application.running.services import RunServices
+    from awf.domain.events import Stamped
     from awf.domain.ports.durability import OwnedRun, RunJournal, RunOutcome
     from awf.domain.ports.event_publisher import EventListener
+    from awf.domain.ports.plugins import PluginFacts
     from awf.domain.ports.run_store import RunStore, StepRow
-    from awf.domain.program import Program, WorkflowLoader
+    from awf.domain.program import LoadedProgram, Program, WorkflowLoader
     from awf.domain.workflow import Workflow
 
 __all__ = ["ExecutionService", "Prepared", "new_run_id"]
@@ -52,13 +54,35 @@ class Prepared:
         return self.owned.run_id
 
     async def execute(self, publish: EventListener) -> RunOutcome:
-        self.owned.listen(publish)
+        plugins = self._services.plugins
         try:
+            tell_plugins = plugins.subscribe(self._plugin_said)
+            self.owned.listen(_all(publish, tell_plugins))
             for note in self._notes:
                 self.owned.emit(Warned(message=note, code="USER.RUN.DEFINITION_CHANGED"))
-            return await execute_run(self.owned, self._program, self._services)
+            outcome = await execute_run(self.owned, self._program, self._services)
+            if tell_plugins is not None:
+                await plugins.settle()
+            return outcome
         finally:
             await self.owned.release()
+
+    def _plugin_said(self, plugin: str, name: str, payload: dict[str, Any]) -> None:
+        self.owned.emit(PluginEvent(plugin=plugin, name=name, payload=payload))
+
+
+def _all(publish: EventListener, tell_plugins: Callable[[Stamped], None] | None) -> EventListener:
+    if tell_plugins is None:
+        return publish
+
+    def tell(stamped: Stamped) -> None:
+        publish(stamped)
+        if not isinstance(
+            stamped.event, PluginEvent
+        ):  # plugins hear of each other by themselves, within limits
+            tell_plugins(stamped)
+
+    return tell
 
 
 class ExecutionService:
@@ -69,15 +93,20 @@ class ExecutionService:
         journal: Callable[[], RunJournal],
         store: Callable[[], RunStore],
         default_inputs: Mapping[str, Any],
+        ask_plugins: Callable[[LoadedProgram], Awaitable[Mapping[str, PluginFacts]]],
     ) -> None:
         self._loader = loader
         self._validator = validator
         self._journal = journal
         self._store = store
         self._default_inputs = default_inputs
+        self._ask_plugins = ask_plugins
 
-    def program(self, reference: str) -> Program:
-        return self._validator.program(self._loader.load(reference))
+    async def program(self, reference: str) -> Program:
+        return await self._checked(self._loader.load(reference))
+
+    async def _checked(self, loaded: LoadedProgram) -> Program:
+        return self._validator.program(loaded, await self._ask_plugins(loaded))
 
     def inputs(self, workflow: Workflow, given: Mapping[str, Any], services: RunServices) -> dict[str, Any]:
         """Typed inputs. Raises with everything that is missing or wrong."""
@@ -184,7 +213,7 @@ class ExecutionService:
         journal = self._journal()
         definition = await journal.definition(old.id)
         loaded = self._loader.load(definition.root) if current else self._loader.reload(definition)
-        program = self._validator.program(loaded)
+        program = await self._checked(loaded)
         before = await journal.inputs(old.id, services.masker)
         names = {item.name for item in program.main.inputs}
         inputs = self.inputs(

@@ -9,10 +9,12 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from awf.application.tools.proxy import ToolProxyService
     from awf.domain.ports.agent_provider import AgentProvider
     from awf.domain.ports.command_runner import CommandRunner
     from awf.domain.ports.expressions import Expressions
     from awf.domain.ports.person import Person
+    from awf.domain.ports.plugins import Plugins
     from awf.domain.ports.project_files import ProjectFiles
     from awf.domain.ports.tracer import Tracer
     from awf.domain.redaction import Masker
@@ -33,6 +35,8 @@ class RunServices(msgspec.Struct, frozen=True, kw_only=True):
     providers: Mapping[str, AgentProvider]
     schemas: JsonSchemas
     files: ProjectFiles
+    tools: ToolProxyService
+    plugins: Plugins
     tracer: Tracer
     person: Person
     clock: Callable[[], float]

@@ -32,7 +32,7 @@ from awf.domain.events import StepSkipped
 from awf.domain.ports.durability import Finished
 from awf.domain.ports.expressions import ExpressionError
 from awf.domain.run import ErrorInfo, StepResult
-from awf.domain.workflow import AgentState, CommandState, TerminalState
+from awf.domain.workflow import AgentState, CommandState, OperationState, PluginState, TerminalState
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -243,6 +243,15 @@ class Walk:
             from awf.application.running.steps.command import run_command
 
             return _guarded(run_command(step, state), None)  # the runner keeps the time
+        if isinstance(state, OperationState | PluginState):
+            from awf.application.running.steps.plugin import run_operation, run_plugin_step
+
+            work = (
+                run_operation(step, state)
+                if isinstance(state, OperationState)
+                else run_plugin_step(step, state)
+            )
+            return _guarded(work, state.timeout)
         assert isinstance(state, AgentState)
         from awf.application.running.steps.agent import run_agent
 

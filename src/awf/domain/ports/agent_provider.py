@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +26,11 @@ class AgentProvider(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def isolation(self) -> Literal["guaranteed", "best_effort", "none"]:
+        """Whether it can be kept to the tools of a proxy."""
+        ...
 
     def check_options(self, options: Mapping[str, Any]) -> Sequence[OptionProblem]:
         """Find what is wrong with a step's options without starting anything. Values may be templates."""

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
-__all__ = ["Command", "CommandOutcome", "CommandRunner", "OutputSink", "Stream"]
+__all__ = ["Command", "CommandOutcome", "CommandRunner", "OutputSink", "RunningCommand", "Stream"]
 
 Stream = Literal["stdout", "stderr"]
 OutputSink = "Callable[[Stream, bytes], None]"
@@ -28,8 +28,55 @@ class CommandOutcome(msgspec.Struct, frozen=True, kw_only=True):
     leftovers: int = 0  # processes it left behind, which were ended
 
 
+class RunningCommand(Protocol):
+    """A program one talks to."""
+
+    pid: int
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *_: object) -> None:
+        """Ended at the end of the block."""
+        ...
+
+    async def write(self, data: bytes) -> None:
+        """Returns when the program's pipe has taken it all. Dropped when the program no longer reads."""
+        ...
+
+    def close_stdin(self) -> None: ...
+
+    def lines(self, on_stderr: Callable[[bytes], None], limit: int = 1 << 24) -> AsyncIterator[bytes]:
+        """The lines of its standard output, without their ends; a longer one than the limit comes in pieces."""
+        ...
+
+    async def wait(self) -> CommandOutcome:
+        """Until nothing of it is left."""
+        ...
+
+    async def terminate(self) -> None:
+        """End it and everything it started, and wait for that: SIGTERM, 5 s, SIGKILL."""
+        ...
+
+
 class CommandRunner(Protocol):
     """Starts programs and makes sure that nothing of them is left afterwards."""
+
+    def start(
+        self,
+        command: Command,
+        on_output: Callable[[Stream, bytes], None] | None = None,
+        *,
+        with_stdin: bool = False,
+    ) -> RunningCommand:
+        """Start a program to talk to. Its `timeout` and `stdin` are the caller's to apply.
+
+        Raises `AwfError` (EXECUTION.COMMAND.NOT_FOUND) when it cannot be started.
+        """
+        ...
+
+    def scratch(self) -> str:
+        """A new private folder, removed when the runner is closed, and also when this process is killed."""
+        ...
 
     async def run(self, command: Command, on_output: Callable[[Stream, bytes], None]) -> CommandOutcome:
         """Run to the end, handing over output as it comes, in order per stream.

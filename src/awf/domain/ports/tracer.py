@@ -18,9 +18,13 @@ class Span(Protocol):
 
 class Tracer(Protocol):
     def span(
-        self, name: str, attributes: Mapping[str, Attribute] | None = None
+        self, name: str, attributes: Mapping[str, Attribute] | None = None, *, below: object = None
     ) -> AbstractContextManager[Span]:
-        """A span below the current one; it ends when the block does."""
+        """A span below the current one, or below another place; it ends when the block does."""
+        ...
+
+    def place(self) -> object:
+        """Where we are in the trace: for spans of work that comes in later from elsewhere."""
         ...
 
     def carrier(self) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = ["RustJsonSchemas"]
 
@@ -15,18 +15,36 @@ class RustJsonSchemas:
         import jsonschema_rs
 
         try:
-            jsonschema_rs.validator_for(dict(schema))
+            jsonschema_rs.validator_for(dict(schema), retriever=_no_retrieval)
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
             return _first_line(error)
         return ""
 
     def misfits(self, schema: Mapping[str, Any], value: Any) -> list[str]:
+        return self.checker(schema)(value)
+
+    def checker(self, schema: Mapping[str, Any]) -> Callable[[Any], list[str]]:
+        """The same for many values. Raises `ValueError` for a bad schema."""
         import jsonschema_rs
 
-        validator = jsonschema_rs.validator_for(dict(schema))
-        return [
-            f"{_pointer(error.instance_path)}{_first_line(error)}" for error in validator.iter_errors(value)
-        ]
+        try:
+            validator = jsonschema_rs.validator_for(dict(schema), retriever=_no_retrieval)
+        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
+            raise ValueError(_first_line(error)) from error
+
+        def misfits(value: Any) -> list[str]:
+            if validator.is_valid(value):
+                return []
+            return [
+                f"{_pointer(one.instance_path)}{_first_line(one)}" for one in validator.iter_errors(value)
+            ]
+
+        return misfits
+
+
+def _no_retrieval(address: str) -> Any:
+    """A schema may come from anywhere; what it points to is not fetched for it."""
+    raise ValueError(f"{address} lies outside the schema and is not fetched")
 
 
 def _pointer(path: Any) -> str:

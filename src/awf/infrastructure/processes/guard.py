@@ -2,7 +2,7 @@
 
 It reads `+GROUP` and `-GROUP` lines from a pipe that only this process holds open. The end of that pipe means we are
 gone: whatever is noted then gets SIGTERM and, after the grace, SIGKILL. On Linux so does every process that has our
-mark in its environment, which also reaches those that left their group.
+mark in its environment, which also reaches those that left their group. `dFOLDER` is a private folder to remove then.
 """
 
 from __future__ import annotations
@@ -28,14 +28,22 @@ BACKLOG_LIMIT = 1 << 20
 
 SCRIPT: Final = r"""# awf-guard: ends the commands of awf when awf is killed
 trap '' HUP INT QUIT TERM PIPE TSTP TTIN TTOU USR1 USR2
-mark=$1 rounds=$2 groups=' '
+mark=$1 rounds=$2 groups=' ' folders=
+line_end='
+'
 while read -r line; do
     number=${line#?}
     case $line in
     +*) groups="$groups$number " ;;
     -*) case $groups in *" $number "*) groups="${groups%%" $number "*} ${groups#*" $number "}" ;; esac ;;
+    d*) folders="$folders$number$line_end" ;;
     esac
 done
+leave() {
+    IFS=$line_end
+    for folder in $folders; do rm -rf -- "$folder"; done
+    exit 0
+}
 marked() {
     [ -r /proc/self/environ ] || return 0
     for file in $(grep -lF -e "$mark" /proc/[0-9]*/environ 2>/dev/null); do
@@ -53,12 +61,13 @@ anyone() {
 }
 pause() { sleep 0.1 2>/dev/null || sleep 1; }
 for number in $(marked); do groups="$groups$number "; done  # a command that was not noted yet leads its group
-anyone || exit 0
+anyone || leave
 tell TERM
 tell CONT
 while [ "$rounds" -gt 0 ] && anyone; do pause; rounds=$((rounds - 1)); done
 rounds=20
 while [ "$rounds" -gt 0 ] && anyone; do tell KILL; pause; rounds=$((rounds - 1)); done
+leave
 """
 
 
@@ -98,6 +107,9 @@ class Guard:
             self._unsaid.remove(group)
         else:
             self._send(b"-%d\n" % group)
+
+    def note_folder(self, path: str) -> None:
+        self._send(b"d%s\n" % os.fsencode(path))
 
     def close(self) -> None:
         """Send it away. Only when nothing is left to be guarded."""

@@ -25,6 +25,10 @@ __all__ = ["ProcessRunner"]
 REAPING_INTERVAL = 0.1
 
 
+# The path of a Unix socket has room for about a hundred bytes, and its name needs some.
+LONGEST_SOCKET_FOLDER = 60
+
+
 class ProcessRunner:
     """`portable` keeps to what every POSIX system has, also on Linux."""
 
@@ -37,6 +41,7 @@ class ProcessRunner:
         self._guard: Guard | None = None
         self._children: set[ChildProcess] = set()
         self._reaping: asyncio.TimerHandle | None = None
+        self._scratch: list[str] = []
         self._closed = False
 
     async def run(self, command: Command, on_output: Callable[[Stream, bytes], None]) -> CommandOutcome:
@@ -62,14 +67,13 @@ class ProcessRunner:
             raise RuntimeError("This runner is closed.")
         loop = asyncio.get_running_loop()
         finds_escaped = not self._portable and adopt_orphans()
-        if self._guard is None:
-            self._guard = Guard(loop, self._identity, self._grace, unhurried=finds_escaped)
+        guard = self._guarded(loop, finds_escaped)
         token = f"{self._identity}{next(self._serial):08x}"
         with household.lock:
             launched = launch(command, {**command.env, TOKEN_VARIABLE: token}, with_stdin=with_stdin)
             pid = launched.process.pid
             household.own.add(pid)
-        self._guard.note(pid)
+        guard.note(pid)
         child = ChildProcess(
             loop,
             launched,
@@ -83,6 +87,22 @@ class ProcessRunner:
         if finds_escaped and self._reaping is None:
             self._reaping = loop.call_later(REAPING_INTERVAL, self._reap_orphans, loop)
         return child
+
+    def _guarded(self, loop: asyncio.AbstractEventLoop, finds_escaped: bool) -> Guard:
+        if self._guard is None:
+            self._guard = Guard(loop, self._identity, self._grace, unhurried=finds_escaped)
+        return self._guard
+
+    def scratch(self) -> str:
+        import tempfile
+
+        guard = self._guarded(asyncio.get_running_loop(), not self._portable and adopt_orphans())
+        usual = tempfile.gettempdir()
+        roomy = len(os.fsencode(usual)) <= LONGEST_SOCKET_FOLDER
+        folder = tempfile.mkdtemp(prefix="awf-", dir=usual if roomy else "/tmp")
+        self._scratch.append(folder)
+        guard.note_folder(folder)
+        return folder
 
     async def close(self) -> None:
         self._closed = True
@@ -99,10 +119,19 @@ class ProcessRunner:
                     other.kill()
         if self._reaping:
             self._reaping.cancel()
+        self._remove_scratch()
         if self._guard:
             self._guard.close()
         if cancelled:
             raise cancelled
+
+    def _remove_scratch(self) -> None:
+        if self._scratch:
+            import shutil
+
+            for folder in self._scratch:
+                shutil.rmtree(folder, ignore_errors=True)
+            self._scratch.clear()
 
     def _reap_orphans(self, loop: asyncio.AbstractEventLoop) -> None:
         household.orphans()

@@ -22,6 +22,8 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     role_dirs: list[str]
     skill_dirs: list[str]
     prompt_dirs: list[str]
+    plugin_file: str
+    plugin_dirs: list[str]
 
 
 def find_places(cwd: str, environment: Mapping[str, str]) -> Places:
@@ -65,6 +67,9 @@ def find_places(cwd: str, environment: Mapping[str, str]) -> Places:
         role_dirs=_listed(environment, "AWF_ROLES_PATH", cwd) or roles,
         skill_dirs=_listed(environment, "AWF_SKILLS_PATH", cwd) or skills,
         prompt_dirs=_listed(environment, "AWF_PROMPTS_PATH", cwd) or own["prompts"],
+        plugin_file=os.path.join(project, "plugins.yaml"),
+        plugin_dirs=_listed(environment, "AWF_PLUGINS_PATH", cwd)
+        or [os.path.join(project, "plugins"), os.path.join(data_home, "plugins")],
     )
 
 

@@ -14,6 +14,8 @@ from awf.domain.events import (
     Stamped,
     StepFailed,
     StepOutput,
+    ToolCallFinished,
+    ToolCallStarted,
     Warned,
     WorkflowFailed,
     event_fields,
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LogListener", "set_up_logging"]
 
-_NOISY = (StepOutput, AgentText, AgentThought)
+# The router writes one line for each tool call itself, whichever door the call came through.
+_NOISY = (StepOutput, AgentText, AgentThought, ToolCallStarted, ToolCallFinished)
 
 
 class _JsonFormatter(logging.Formatter):

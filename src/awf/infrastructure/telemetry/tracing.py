@@ -30,10 +30,13 @@ class NoTracer:
     """The default: a span costs one call."""
 
     def span(
-        self, name: str, attributes: Mapping[str, Attribute] | None = None
+        self, name: str, attributes: Mapping[str, Attribute] | None = None, *, below: object = None
     ) -> contextlib.nullcontext[_NoSpan]:
-        del name, attributes
+        del name, attributes, below
         return _NO_SPAN
+
+    def place(self) -> object:
+        return None
 
     def carrier(self) -> dict[str, str]:
         return {}
@@ -83,15 +86,22 @@ class _OtelTracer:
         self._parent = self._propagator.extract({key: value for key, value in incoming.items() if value})
 
     @contextlib.contextmanager
-    def span(self, name: str, attributes: Mapping[str, Attribute] | None = None) -> Iterator[Any]:
+    def span(
+        self, name: str, attributes: Mapping[str, Attribute] | None = None, *, below: Any = None
+    ) -> Iterator[Any]:
         from opentelemetry import trace
 
-        current = trace.get_current_span()
-        parent = None if current.get_span_context().is_valid else self._parent
+        current = trace.get_current_span(below)
+        parent = below if current.get_span_context().is_valid else self._parent
         with self._tracer.start_as_current_span(
             name, context=parent, attributes=dict(attributes or {})
         ) as span:
             yield _OtelSpan(span)
+
+    def place(self) -> object:
+        from opentelemetry import context
+
+        return context.get_current()
 
     def carrier(self) -> dict[str, str]:
         found: dict[str, str] = {}

@@ -45,6 +45,7 @@ class Reader:
         self.problems: list[Problem] = []
         self.uses: list[Use] = []
         self._values = 0
+        self._unknown_key = "WORKFLOW.PARSE.UNKNOWN_FIELD"
 
     # -- noting what is wrong ------------------------------------------------------------------------------------
 
@@ -108,12 +109,22 @@ class Reader:
     def fields(
         self, cls: type[Record], found: dict[str, yaml.Node], path: NodePath, extra: Mapping[str, str]
     ) -> Any:
+        before = self._unknown_key
+        self._unknown_key = getattr(cls, "unknown_key", before)  # holds for everything inside, too
+        try:
+            return self._known_fields(cls, found, path, extra)
+        finally:
+            self._unknown_key = before
+
+    def _known_fields(
+        self, cls: type[Record], found: dict[str, yaml.Node], path: NodePath, extra: Mapping[str, str]
+    ) -> Any:
         fields = fields_of(cls)
         known = _KEYS[cls] | extra.keys()
         for key in found.keys() - known:
             close = suggest(key, known)
             self.note(
-                "WORKFLOW.PARSE.UNKNOWN_FIELD",
+                self._unknown_key,
                 f"Unknown key '{key}' in {_place_name(cls)}.",
                 (*path, key),
                 at_key=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from awf.domain.draft import Draft, Use
 from awf.domain.problem import NodePath, Problem, suggest
 from awf.domain.shape import Kind
-from awf.domain.workflow import STATE_TYPES, AgentState, Workflow
+from awf.domain.workflow import PLUGIN_TYPE, STATE_TYPES, AgentState, PluginState, Workflow
 from awf.infrastructure.yaml_files.nodes import TooLargeError, YamlText, key_text, parse_yaml, too_large
 from awf.infrastructure.yaml_files.reader import BAD, Reader, fields_of
 from awf.infrastructure.yaml_files.step_templates import apply_template
@@ -201,6 +202,8 @@ class _Workflow:
             return BAD
         if "agent" in found:
             cls, found = self._nested_agent(found, path)
+        if cls is PluginState:
+            return self.reader.fields(cls, _without_template(found), path, {"use_template": ""})
         rest = {key: value for key, value in found.items() if key not in _STATE_EXTRAS}
         extras = {"type": "", "use_template": "", **({"agent": ""} if cls is AgentState else {})}
         return self.reader.fields(cls, rest, path, extras)
@@ -216,7 +219,9 @@ class _Workflow:
             )
             return None
         written = key_text(found["type"]) or ""
-        cls = STATE_TYPES.get(written.lower())
+        cls: Any = STATE_TYPES.get(written.lower())
+        if cls is None and re.match(PLUGIN_TYPE, written):
+            return PluginState
         if cls is None:
             close = suggest(written.lower(), STATE_TYPES)
             self.reader.note(
@@ -251,6 +256,10 @@ class _Workflow:
         return AgentState, {**outer, **inner}
 
 
+def _without_template(found: dict[str, yaml.Node]) -> dict[str, yaml.Node]:
+    return {key: node for key, node in found.items() if key not in {"use_template", "parameters"}}
+
+
 def _guess_type(found: dict[str, yaml.Node]) -> str:
     marks = {
         "command": "step",
@@ -262,6 +271,7 @@ def _guess_type(found: dict[str, yaml.Node]) -> str:
         "items": "for_each",
         "while": "while",
         "workflow": "call_workflow",
+        "operation": "operation",
         "status": "terminal",
     }
     return next((kind for key, kind in marks.items() if key in found), "step")

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("write", "Explain an error code"),
     "diagram": ("write", "Draw a workflow as Mermaid, DOT or SVG"),
     "plan": ("write", "Show what a run would do, without doing it"),
+    "tools": ("write", "Show the tools that a workflow's agents get through AWF"),
     "run": ("run", "Run a workflow"),
     "resume": ("run", "Continue a run that was interrupted, cancelled or failed"),
     "rerun": ("run", "Start a run again, from the beginning or from one step"),
@@ -38,11 +39,19 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "logs": ("look", "Print a run's events; -f follows them"),
     "report": ("look", "Write a run as one self-contained HTML page"),
     "usage": ("look", "Add up tokens and cost over runs"),
+    "plugin": ("plugins", "List, check and create plugins"),
     "config": ("plumbing", "Show the settings and where each comes from"),
     "completion": ("plumbing", "Print the completion script for a shell"),
     "version": ("plumbing", "Print the version"),
 }
-_GROUPS = {"start": "Start", "write": "Write", "run": "Run", "look": "Look", "plumbing": "Plumbing"}
+_GROUPS = {
+    "start": "Start",
+    "write": "Write",
+    "run": "Run",
+    "look": "Look",
+    "plugins": "Plugins",
+    "plumbing": "Plumbing",
+}
 
 
 class LazyGroup(click.Group):

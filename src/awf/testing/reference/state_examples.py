@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
-__all__ = ["CALLED", "STATE_EXAMPLES", "whole_workflow"]
+__all__ = ["CALLED", "PLUGINS", "STATE_EXAMPLES", "whole_workflow"]
+
+PLUGINS = "plugins: {kubernetes: {command: [kubernetes]}, database: {command: [database]}}\n"
 
 CALLED = """\
 name: build
@@ -102,6 +104,20 @@ build:
 tell:
   type: step
   command: echo {{ states.build.outputs.artifact | shellquote }}
+  on_success: done
+""",
+    "operation": """\
+pods:
+  type: operation
+  operation: kubernetes.kubectl_get
+  inputs: {resource: pods, namespace: "{{ inputs.target }}"}
+  timeout: 30s
+  on_success: done
+""",
+    "plugin": """\
+rows:
+  type: database.query
+  config: {sql: "select * from {{ inputs.target }}"}
   on_success: done
 """,
     "terminal": """\

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from awf.application.authoring.file_format import keys_of
 from awf.domain.step_template import StepTemplate
-from awf.domain.workflow import STATE_TYPES, Runnable, State, StateCommon, Workflow
+from awf.domain.workflow import (
+    STATE_CLASSES,
+    STATE_TYPES,
+    PluginState,
+    Runnable,
+    State,
+    StateCommon,
+    Workflow,
+)
 from awf.testing.reference.markdown import GENERATED, key_table, record_section, records_in, table
 from awf.testing.reference.names import names_section
 from awf.testing.reference.state_examples import STATE_EXAMPLES
@@ -136,9 +144,9 @@ def workflow_page() -> str:
         key_table(keys_of(Runnable)),
         "\n",
     ]
-    parts += [_state_section(cls) for cls in dict.fromkeys(STATE_TYPES.values())]
+    parts += [_state_section(cls) for cls in STATE_CLASSES]
     annotations = [key.annotation for key in frame if key.key != "states"]
-    annotations += [key.annotation for cls in STATE_TYPES.values() for key in keys_of(cls)]
+    annotations += [key.annotation for cls in STATE_CLASSES for key in keys_of(cls)]
     parts += ["## Parts\n\n", *(record_section(cls) for cls in records_in(annotations))]
     parts += [_TEMPLATES, key_table(keys_of(StepTemplate)), "\n"]
     parts += [record_section(cls) for cls in records_in(key.annotation for key in keys_of(StepTemplate))]
@@ -154,6 +162,7 @@ def _frame_table() -> str:
 
 def _types_table() -> str:
     rows = [[f"[`{name}`](#{cls.kind})", (cls.__doc__ or "").strip()] for name, cls in STATE_TYPES.items()]
+    rows.append([f"[`PLUGIN.TYPE`](#{PluginState.kind})", (PluginState.__doc__ or "").strip()])
     return table(["type", "what it does"], rows)
 
 

@@ -9,7 +9,9 @@ from awf.domain.workflow import (
     CallState,
     CommandState,
     ForEachState,
+    OperationState,
     ParallelState,
+    PluginState,
     State,
     TerminalState,
     WhileState,
@@ -45,6 +47,10 @@ def detail_of(state: State) -> str:
             return f"while {_line(state.condition)}"
         case CallState():
             return f"workflow {state.workflow}"
+        case OperationState():
+            return state.operation
+        case PluginState():
+            return state.step_type
     return _line(state.message)
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from awf.application.running.environment import process_environment
 from awf.application.running.steps.command import working_directory
+from awf.application.running.steps.tools import step_tools
 from awf.domain.agent import (
     AgentFailure,
     AgentReply,
@@ -19,15 +20,17 @@ from awf.domain.agent import (
     Thought,
     ToolFinished,
     ToolStarted,
+    coexistence_warning,
 )
 from awf.domain.errors import AwfError
-from awf.domain.events import AgentText, AgentThought, AgentTool, AgentUsage
+from awf.domain.events import AgentText, AgentThought, AgentTool, AgentUsage, Warned
 from awf.domain.problem import suggest
 from awf.domain.run import Session, StepResult, Usage, add_usage
 from awf.domain.workflow import AgentState, SkillRef
 
 if TYPE_CHECKING:
     from awf.application.running.context import StepContext
+    from awf.application.tools.proxy import ProxyTools
     from awf.domain.ports.agent_provider import AgentProvider
 
 __all__ = ["AgentCall", "run_agent"]
@@ -37,7 +40,11 @@ _INNER_FENCE = re.compile(r"```json\s*\n(.*?)\n?```", re.DOTALL)
 
 
 async def run_agent(step: StepContext, state: AgentState) -> StepResult:
-    call = AgentCall(step, state)
+    async with step_tools(step, state) as tools:
+        return await _answer(AgentCall(step, state, tools), state)
+
+
+async def _answer(call: AgentCall, state: AgentState) -> StepResult:
     reply = await call.ask(call.prompt(), call.earlier_session())
     data, text = None, reply.text
     if state.output_schema is not None or state.output_format == "json":
@@ -58,12 +65,16 @@ async def run_agent(step: StepContext, state: AgentState) -> StepResult:
 class AgentCall:
     """The calls that one agent state makes: everything but the prompt is the same in each."""
 
-    def __init__(self, step: StepContext, state: AgentState) -> None:
+    def __init__(self, step: StepContext, state: AgentState, tools: ProxyTools | None) -> None:
         self.step = step
         self.state = state
+        self.tools = tools
         self.usage: Usage | None = None
         self._tool_calls = 0
         self.provider = _provider(step, step.render(state.provider))
+        if tools is not None and tools.intercepts and self.provider.isolation != "guaranteed":
+            message = coexistence_warning(self.provider.name)
+            step.emit(Warned(path=step.path, message=message, code="USER.MCP_PROXY.UNSUPPORTED_PROVIDER"))
 
     def prompt(self) -> str:
         state, step = self.state, self.step
@@ -112,6 +123,7 @@ class AgentCall:
             cwd=working_directory(step, state.dir),
             env=process_environment(step, state.env),
             output_schema=state.output_schema,
+            tools=self.tools,
         )
         wrong = self.provider.check_options(request.options)
         if wrong:
@@ -139,8 +151,9 @@ class AgentCall:
         }
 
     def _count(self, usage: Usage | None) -> None:
+        through_us = self.tools.toolbox.take_count() if self.tools is not None else 0
         counted = msgspec.structs.replace(
-            usage or Usage(), tool_calls=max(self._tool_calls, usage.tool_calls if usage else 0)
+            usage or Usage(), tool_calls=max(self._tool_calls, through_us, usage.tool_calls if usage else 0)
         )
         self._tool_calls = 0
         if usage is not None or counted.tool_calls:

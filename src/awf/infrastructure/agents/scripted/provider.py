@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from awf.domain.agent import AgentFailure, AgentReply, TextDelta, Thought, ToolFinished, ToolStarted
 from awf.domain.notation import parse_duration
 from awf.domain.problem import suggest
 from awf.domain.run import Session, Usage, add_usage
+from awf.domain.tool import UnknownTool
 from awf.infrastructure.agents.scripted.script import (
     Action,
     OptionProblem,
@@ -22,14 +23,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from awf.domain.agent import AgentRequest, DisplayEvent
+    from awf.domain.ports.command_runner import CommandRunner
+    from awf.domain.ports.tools import StepTools
+    from awf.infrastructure.agents.scripted.script import Turn
 
 __all__ = ["ScriptedAgent"]
 
-_OPTIONS = {"turns", "script", "delay", "model"}
+_OPTIONS = {"turns", "script", "delay", "model", "process"}
 
 
 class ScriptedAgent:
+    """Plays a script here, or with `process: true` in a program of its own that gets its tools over MCP."""
+
     name = "scripted"
+    isolation: Literal["guaranteed"] = "guaranteed"  # it has no tools of its own
+
+    def __init__(self, runner: Callable[[], CommandRunner]) -> None:
+        self._runner = runner
 
     def check_options(self, options: Mapping[str, Any]) -> Sequence[OptionProblem]:
         problems = []
@@ -47,6 +57,8 @@ class ScriptedAgent:
             )
         elif "turns" in options and not isinstance(options["turns"], str):
             problems += check_turns(options["turns"])
+        if not isinstance(options.get("process", False), bool | str):
+            problems.append(OptionProblem("process", "'process' must be true or false."))
         return problems
 
     async def run(self, request: AgentRequest, show: Callable[[DisplayEvent], None]) -> AgentReply:
@@ -59,12 +71,27 @@ class ScriptedAgent:
             raise AgentFailure(
                 f"The prompt does not contain what the script expects: {turn.expect}", retryable=False
             )
-        player = _Player(show, parse_duration(request.options.get("delay", 0)) or 0.0)
-        for action in turn.actions:
-            await player.play(action)
+        player = _Player(show, parse_duration(request.options.get("delay", 0)) or 0.0, request.tools)
+        if request.options.get("process") in {True, "true"}:
+            await self._in_program(request, turn, player)
+        else:
+            for action in turn.actions:
+                await player.play(action)
         return AgentReply(
             text="".join(player.said), session=_session(request, number + 1), usage=player.usage
         )
+
+    async def _in_program(self, request: AgentRequest, turn: Turn, player: _Player) -> None:
+        from awf.infrastructure.agents.scripted.program import play_in_program
+
+        async for told in play_in_program(self._runner(), request, turn.actions):
+            kind = told.pop("type")
+            if kind == "tool_started":
+                player.show(ToolStarted(told["id"], told["name"], told["input"]))
+            elif kind == "tool_finished":
+                player.show(ToolFinished(told["id"], told["name"], told["output"], told["is_error"]))
+            else:
+                await player.play(Action(kind, told["value"]))
 
     def _turns(self, request: AgentRequest) -> list[Any]:
         written = request.options.get("turns")
@@ -112,8 +139,9 @@ async def _pause(seconds: float) -> None:
 
 
 class _Player:
-    def __init__(self, show: Callable[[DisplayEvent], None], delay: float) -> None:
-        self._show = show
+    def __init__(self, show: Callable[[DisplayEvent], None], delay: float, tools: StepTools | None) -> None:
+        self.show = self._show = show
+        self._tools = tools
         self._delay = delay
         self._calls = 0
         self.said: list[str] = []
@@ -126,7 +154,7 @@ class _Player:
         elif action.kind == "think":
             self._show(Thought(str(value)))
         elif action.kind == "tool":
-            self._tool(value)
+            await self._tool(value)
         elif action.kind == "wait":
             await _pause(parse_duration(value) or 0.0)
         elif action.kind == "usage":
@@ -138,6 +166,8 @@ class _Player:
                 "unknown" if cost is None else "reported",
             )
             self.usage = add_usage(self.usage, spent)
+        elif action.kind == "crash":
+            raise AgentFailure("The script crashes here.")
         else:
             raise AgentFailure(str(value))
 
@@ -148,11 +178,22 @@ class _Player:
             if self._delay:
                 await _pause(self._delay)
 
-    def _tool(self, value: dict[str, Any]) -> None:
+    async def _tool(self, value: dict[str, Any]) -> None:
+        """Called for real where there are tools and the script does not say what came of it."""
         self._calls += 1
-        call_id = f"call-{self._calls}"
-        given = value.get("input")
-        self._show(ToolStarted(call_id, str(value["name"]), given if isinstance(given, dict) else {}))
-        failed = value.get("error")
-        output = str(failed if failed is not None else value.get("output", ""))
-        self._show(ToolFinished(call_id, str(value["name"]), output, is_error=failed is not None))
+        call_id, name = f"call-{self._calls}", str(value["name"])
+        given = value["input"] if isinstance(value.get("input"), dict) else {}
+        self._show(ToolStarted(call_id, name, given))
+        if self._tools is not None and "output" not in value and "error" not in value:
+            output, is_error = await _used(self._tools, name, given)
+        else:
+            output, is_error = str(value.get("error", value.get("output", ""))), "error" in value
+        self._show(ToolFinished(call_id, name, output, is_error=is_error))
+
+
+async def _used(tools: StepTools, name: str, given: dict[str, Any]) -> tuple[str, bool]:
+    try:
+        result = await tools.toolbox.call(name, given)
+    except UnknownTool as error:
+        return str(error), True
+    return result.text, result.is_error

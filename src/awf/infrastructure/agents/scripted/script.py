@@ -12,7 +12,7 @@ from awf.domain.problem import suggest
 
 __all__ = ["Action", "OptionProblem", "Turn", "check_turns", "choose_turn", "read_turns"]
 
-_ACTIONS = {"say", "think", "tool", "wait", "fail", "usage"}
+_ACTIONS = {"say", "think", "tool", "wait", "fail", "usage", "crash"}
 _TURN_KEYS = {"match", "expect", "do"}
 _TOOL_KEYS = {"name", "input", "output", "error"}
 _USAGE_KEYS = {"input_tokens", "output_tokens", "cost"}

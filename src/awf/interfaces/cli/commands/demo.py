@@ -45,7 +45,7 @@ def command(folder: str | None, **shared: Any) -> int:
     started: list[str] = []
 
     async def prepare(services: RunServices) -> Prepared:
-        program = app.execution.program("demo")
+        program = await app.execution.program("demo")
         prepared = await app.execution.start(
             program, app.execution.inputs(program.main, {}, services), services
         )

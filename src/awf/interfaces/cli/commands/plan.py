@@ -32,7 +32,7 @@ __all__ = ["command", "show_plan"]
 def command(workflow: str, given: tuple[str, ...], output: str) -> int:
     """Show what a run of WORKFLOW would do: inputs, order, commands, prompts, approvals.
 
-    Nothing is started and nothing is written. What an earlier step must give first is shown in angle quotation marks.
+    Nothing is run and nothing is written. What an earlier step must give first is shown in angle quotation marks.
     """
     return show_plan(make_app(), workflow, given, output)
 
@@ -57,7 +57,7 @@ def _plan(app: App, workflow: str, given: dict[str, Any]) -> Plan:
     from awf.application.running.plan import PlanServices, make_plan
 
     # Not through `app.execution`, which would load the engine: a plan runs nothing.
-    program = app.validator.program(app.library.load(workflow))
+    program = app.program(workflow)
     names = {item.name for item in program.main.inputs}
     defaults = {name: value for name, value in app.settings.inputs.value.items() if name in names}
     services = PlanServices(

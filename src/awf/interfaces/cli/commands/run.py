@@ -33,7 +33,7 @@ def command(workflow: str, given: tuple[str, ...], dry_run: bool, **shared: Any)
         from awf.interfaces.cli.commands.plan import show_plan
 
         return show_plan(app, workflow, given, "json" if options.output in {"json", "ndjson"} else "text")
-    program = app.execution.program(workflow)
+    program = app.program(workflow)
     for path in (app.cwd, program.definition.root):
         require_text(path, "Rename the file or its folder.")
     values = parse_inputs(app, given)

@@ -12,11 +12,13 @@ from awf.interfaces.cli.options import complete_workflow, echo_json, listing_opt
 
 @click.command()
 @click.argument("workflows", nargs=-1, metavar="[WORKFLOW]...", shell_complete=complete_workflow)
+@click.option("--skip-plugins", is_flag=True, help="Do not start plugins to ask what they offer.")
 @listing_options("text", "json", "quiet")
-def command(workflows: tuple[str, ...], output: str) -> int:
+def command(workflows: tuple[str, ...], skip_plugins: bool, output: str) -> int:
     """Check workflows: by name, by path, or all that are found here.
 
-    Every mistake is reported at once, with its place and what to do. Nothing is started.
+    Every mistake is reported at once, with its place and what to do. Nothing is started but the plugins that a
+    workflow names, and those that check workflows themselves.
     """
     from awf.domain.errors import AwfError
 
@@ -29,7 +31,8 @@ def command(workflows: tuple[str, ...], output: str) -> int:
     problems: list[Problem] = []
     for name in names:
         try:
-            problems += app.validator.problems(app.library.load(name))
+            loaded = app.library.load(name)
+            problems += app.validator.problems(loaded, None if skip_plugins else app.plugin_facts(loaded))
         except AwfError as error:
             problems.append(
                 Problem(code=error.code, message=error.message, hint=error.hint, place=Place(name))

@@ -64,6 +64,8 @@ class EventLines:
             events.AgentText: self._text,
             events.AgentThought: self._thought,
             events.AgentUsage: self._usage,
+            events.ToolCallFinished: self._carried_out,
+            events.PluginEvent: self._plugin,
             events.ApprovalResolved: run_lines.approval_resolved,
             events.InputRequired: run_lines.input_required,
             events.InputReceived: self._received,
@@ -160,6 +162,32 @@ class EventLines:
         name = Span(f"{flat(event.path)} ", "dim") if depth(event.path) else ""
         call = fields(tool_text(event.name, event.input or arguments), Span(spent, "dim"), Span(cause, "bad"))
         return [indented(2 * depth(event.path) + 2, name, Span("⚒ ", "dim")) + call]
+
+    def _carried_out(self, event: events.ToolCallFinished) -> list[Line]:
+        """What AWF did for the agent; the agent's own word for the same call is shown without asking for more."""
+        if self._verbose < 2:
+            return []
+        cause = (
+            "cancelled"
+            if event.cancelled
+            else f"{event.error}: {flat(event.output, 100)}"
+            if event.is_error
+            else ""
+        )
+        call = fields(
+            f"{flat(event.tool)} ({flat(event.source)})",
+            Span(duration_text(event.duration_ms), "dim"),
+            Span(cause.rstrip(": "), "bad"),
+        )
+        return [indented(2 * depth(event.path) + 2, Span("⚙ ", "dim")) + call]
+
+    def _plugin(self, event: events.PluginEvent) -> list[Line]:
+        if not self._verbose:
+            return []
+        said = ", ".join(f"{name}={value}" for name, value in event.payload.items())
+        return [
+            line(Span("· ", "dim"), f"{flat(event.plugin)}: {flat(event.name)}  {flat(said, 160)}".rstrip())
+        ]
 
     def _usage(self, event: events.AgentUsage) -> list[Line]:
         text = usage_text({name: getattr(event, name) for name in _USAGE}) if self._verbose > 1 else ""

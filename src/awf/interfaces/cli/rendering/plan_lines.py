@@ -143,7 +143,7 @@ def _closing(plan: Plan) -> Iterator[Line]:
         yield from row(0, "missing", ", ".join(map(one_line, plan.missing_inputs)))
         given = " ".join(f"--input {one_line(name)}=VALUE" for name in plan.missing_inputs)
         yield from block(0, "", f"give them with {given}", most=10)
-    yield line("Nothing was started and nothing was written.")
+    yield line("Nothing was run and nothing was written.")
 
 
 def _approvals(expected: Sequence[ExpectedApproval]) -> str:

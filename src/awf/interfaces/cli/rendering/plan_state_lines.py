@@ -75,6 +75,10 @@ def _work(indent: int, state: StatePlan) -> Iterator[Line]:
         kept = ", ".join(f"{inner} as outputs.{name}" for inner, name in state.call.outputs.items())
         if kept:
             yield from row(indent, "keeps", one_line(kept))
+    if state.plugin is not None:
+        yield from row(indent, "plugin", one_line(f"{state.plugin.plugin}.{state.plugin.member}"))
+        for name, value in state.plugin.inputs.items():
+            yield from row(indent, "input", f"{one_line(name)} = {value_text(value)}")
     if state.ending is not None:
         yield from row(indent, "ends", f"{state.ending.status}, exit status {state.ending.exit_status}")
         if state.ending.message:
@@ -91,6 +95,7 @@ def _agent(indent: int, agent: AgentPlan) -> Iterator[Line]:
         "mode": "conversation with a person" if agent.mode == "conversation" else "",
         "continues": f"the session of {agent.continues}" if agent.continues else "",
         "prompt file": agent.prompt_file,
+        "tools": _tools(agent),
     }
     for label, text in facts.items():
         if text:
@@ -104,6 +109,14 @@ def _agent(indent: int, agent: AgentPlan) -> Iterator[Line]:
     form = "JSON that meets output_schema" if agent.output_schema else agent.output_format
     if form:
         yield from row(indent, "answer", form)
+
+
+def _tools(agent: AgentPlan) -> str:
+    if agent.tools is None:
+        return ""
+    beside = "" if agent.tools.only_these else " beside its own"
+    asks = f"; asks before {', '.join(agent.tools.approve)}" if agent.tools.approve else ""
+    return f"{', '.join(agent.tools.sources)}{beside}{asks}"
 
 
 def _loop(indent: int, loop: LoopPlan) -> Iterator[Line]:

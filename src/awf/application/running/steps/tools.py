@@ -1,0 +1,61 @@
+"""The tools of an agent state that has a proxy."""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+from typing import TYPE_CHECKING, Any
+
+from awf.application.running.approval import ask_tool_approval
+from awf.application.running.environment import process_environment
+from awf.application.running.steps.command import working_directory
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from awf.application.running.context import StepContext
+    from awf.application.tools.proxy import ProxyTools
+    from awf.application.tools.router import Observers
+    from awf.domain.mcp_proxy import McpProxy
+    from awf.domain.tool import ToolDefinition
+    from awf.domain.workflow import AgentState
+
+__all__ = ["step_tools"]
+
+
+@contextlib.asynccontextmanager
+async def step_tools(step: StepContext, state: AgentState) -> AsyncIterator[ProxyTools | None]:
+    """The proxy for the time of the block; None where the state has none."""
+    proxy = state.mcp_proxy
+    if proxy is None or not proxy.enable:
+        yield None
+        return
+    from awf.application.tools.offering import offered_tools
+
+    offered = offered_tools(
+        proxy,
+        step.render,
+        root=working_directory(step, state.dir),
+        environment=process_environment(step, state.env),
+        short_names=step.scope.workflow.plugins,
+    )
+    async with step.services.tools.open(offered, _observers(step, proxy)) as tools:
+        yield tools
+
+
+def _observers(step: StepContext, proxy: McpProxy) -> Observers:
+    from awf.application.tools.router import Observers
+
+    async def allow(tool: ToolDefinition, arguments: Mapping[str, Any], call_id: str) -> str:
+        if not any(fnmatch.fnmatchcase(tool.name, pattern) for pattern in proxy.approve):
+            return ""
+        return await ask_tool_approval(step, tool.name, arguments, call_id, proxy.approve_timeout)
+
+    return Observers(
+        tracer=step.services.tracer,
+        masker=step.services.masker,
+        record=step.emit,
+        step=step.name,
+        path=step.path,
+        allow=allow if proxy.approve else None,
+    )

@@ -1,0 +1,1 @@
+"""An agent step gets its tools."""

@@ -1,0 +1,95 @@
+"""The tools of one agent step, from before the agent starts until after it has ended."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from awf.application.tools.router import ArgumentChecks, Observers, ToolRouter
+    from awf.domain.mcp_proxy import ExposedPlugin
+    from awf.domain.mcp_server import McpServer
+    from awf.domain.ports.tool_provider import ToolProvider
+    from awf.domain.ports.tools import OpenDoor, ToolDoors, ToolEndpoint
+
+__all__ = ["OfferedTools", "ToolProxyService", "ToolSources"]
+
+
+class OfferedTools(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be offered: everything filled in, nothing left to be looked up."""
+
+    root: str
+    environment: Mapping[str, str]
+    builtins: bool = True
+    plugins: Sequence[ExposedPlugin] = ()
+    servers: Mapping[str, McpServer] = {}
+
+
+class ToolSources(Protocol):
+    """Makes providers. Nothing is started before a provider is asked for its tools."""
+
+    def builtin(self, root: str, environment: Mapping[str, str]) -> ToolProvider: ...
+    def plugin(self, name: str, operations: Sequence[str]) -> ToolProvider: ...
+    def server(self, name: str, server: McpServer, environment: Mapping[str, str]) -> ToolProvider: ...
+
+
+class ToolProxyService:
+    def __init__(self, sources: ToolSources, doors: ToolDoors, checks: ArgumentChecks) -> None:
+        self._sources = sources
+        self._doors = doors
+        self._checks = checks
+
+    async def router(self, offered: OfferedTools, observers: Observers) -> ToolRouter:
+        """All tools in one list. Raises USER.MCP_PROXY.* where they cannot be had."""
+        from awf.application.tools.router import ToolRouter
+
+        sources = self._sources
+        providers = [sources.builtin(offered.root, offered.environment)] if offered.builtins else []
+        providers += [sources.plugin(one.plugin, one.expose) for one in offered.plugins]
+        providers += [
+            sources.server(name, server, offered.environment)
+            for name, server in offered.servers.items()
+            if server.enabled
+        ]
+        return await ToolRouter.open(providers, self._checks, observers)
+
+    @contextlib.asynccontextmanager
+    async def open(self, offered: OfferedTools, observers: Observers) -> AsyncIterator[ProxyTools]:
+        """The tools for the time of one step. Whatever ends it, nothing is left afterwards."""
+        router = await self.router(offered, observers)
+        tools = ProxyTools(router, self._doors, intercepts=offered.builtins)
+        try:
+            yield tools
+        finally:
+            try:
+                await tools.close()
+            finally:
+                await router.close()
+
+
+class ProxyTools:
+    """`StepTools` of a step with a proxy."""
+
+    def __init__(self, router: ToolRouter, doors: ToolDoors, *, intercepts: bool) -> None:
+        self.toolbox = router
+        self.intercepts = intercepts
+        self._doors = doors
+        self._door: OpenDoor | None = None
+
+    async def endpoint(self) -> ToolEndpoint:
+        if self._door is None:
+            self._door = await self._doors.open(self.toolbox)
+        return self._door.endpoint
+
+    @property
+    def used(self) -> bool:
+        return self._door is not None and self._door.used
+
+    async def close(self) -> None:
+        door, self._door = self._door, None
+        if door is not None:
+            await door.close()

@@ -1,0 +1,82 @@
+"""A tool as an agent sees it, one call of it, and what came of it.
+
+Content blocks and schemas are plain JSON values: what a server sends passes unharmed, also what this version of AWF
+has never heard of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+
+__all__ = [
+    "CallContext",
+    "ToolDefinition",
+    "ToolErrorCode",
+    "ToolFailure",
+    "ToolResult",
+    "UnknownTool",
+    "text_result",
+]
+
+ToolErrorCode = Literal[
+    "EXECUTION_FAILED",
+    "TIMEOUT",
+    "PERMISSION_DENIED",
+    "INVALID_ARGUMENTS",
+    "SANDBOX_VIOLATION",
+    "RESOURCE_NOT_FOUND",
+    "RATE_LIMITED",
+    "CONFLICT",
+]
+
+
+class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    description: str = ""
+    input_schema: dict[str, Any] = msgspec.field(default_factory=lambda: {"type": "object"})
+    source: str  # `builtin`, `plugin:<name>` or `mcp:<server>`
+    title: str = ""
+    output_schema: dict[str, Any] | None = None
+    annotations: dict[str, Any] = {}
+    more: dict[str, Any] = {}  # whatever else its server says of it: icons, _meta, keys of later versions
+
+
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
+    content: list[dict[str, Any]] = []
+    is_error: bool = False
+    structured: Any = msgspec.UNSET
+    meta: dict[str, Any] = {}
+
+    @property
+    def text(self) -> str:
+        """The text blocks, for people and for agents that know nothing else."""
+        return "\n".join(str(block.get("text", "")) for block in self.content if block.get("type") == "text")
+
+
+class CallContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What comes with a call beside its arguments."""
+
+    call_id: str
+    meta: dict[str, Any] = {}  # the `_meta` of the request
+    trace: dict[str, str] = {}  # W3C trace context to hand on: traceparent, tracestate
+    progress: Callable[[float, float | None, str], None] | None = None  # done so far, of how much, in words
+
+
+class ToolFailure(Exception):  # noqa: N818  an outcome of the call that the model is told, not a fault of ours
+    """The tool could not do what it was asked; the text says what the model can do about it."""
+
+    def __init__(self, code: ToolErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code: ToolErrorCode = code
+        self.message = message
+
+
+class UnknownTool(Exception):  # noqa: N818
+    """No tool has this name. The caller's mistake, not the tool's."""
+
+
+def text_result(text: str, *, is_error: bool = False, structured: Any = msgspec.UNSET) -> ToolResult:
+    return ToolResult(content=[{"type": "text", "text": text}], is_error=is_error, structured=structured)

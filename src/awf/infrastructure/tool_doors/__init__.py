@@ -1,0 +1,1 @@
+"""Doors through which agents reach tools over MCP."""

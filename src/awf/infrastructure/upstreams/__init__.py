@@ -1,0 +1,9 @@
+"""Other MCP servers as sources of tools: spoken to over pipes or HTTP, in either era of the protocol."""
+
+from __future__ import annotations
+
+from awf.infrastructure.upstreams.client import McpClient
+from awf.infrastructure.upstreams.opening import open_server
+from awf.infrastructure.upstreams.server_tools import McpServerTools
+
+__all__ = ["McpClient", "McpServerTools", "open_server"]

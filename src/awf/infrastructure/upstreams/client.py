@@ -1,0 +1,235 @@
+"""One MCP server as a partner for requests: connected when first needed, and again when the connection is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from awf.infrastructure.upstreams import frames
+from awf.infrastructure.upstreams.background import Background
+from awf.infrastructure.upstreams.correlation import Correlation
+from awf.infrastructure.upstreams.failures import ServerFault, SessionLost, unavailable
+from awf.infrastructure.upstreams.negotiation import PATIENCE, Introduction, negotiate
+from awf.infrastructure.upstreams.protocol import Era, RpcError, modern_meta
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from awf.infrastructure.upstreams.channel import Channel
+    from awf.infrastructure.upstreams.restarts import Restarts
+
+__all__ = ["McpClient"]
+
+_OLD = Era(modern=False, version="")
+_NOT_THERE = frozenset({400, 404, 405})
+
+
+async def _nothing() -> None:
+    """There is nothing to let go of."""
+
+
+class McpClient:
+    """`open_channel` starts the program, or prepares the address. What is sent and received are plain values.
+
+    `on_request` answers what the server asks of us: it returns the result, or raises `RpcError`. Without it such
+    requests are refused. `capabilities` tells the server what it may ask. `restarts` bounds how often it is started;
+    `release` lets go of what outlives a single connection.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        open_channel: Callable[[Correlation], Channel],
+        *,
+        timeout: float,
+        on_notification: Callable[[dict[str, Any]], None] = lambda _: None,
+        on_request: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] | None = None,
+        capabilities: dict[str, Any] | None = None,
+        restarts: Restarts | None = None,
+        release: Callable[[], Awaitable[None]] = _nothing,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.name = name
+        self.era: Era | None = None  # outlives a connection, so that the next one opens without asking
+        self.connections = 0
+        self._open_channel = open_channel
+        self._timeout = timeout
+        self._on_notification = on_notification
+        self._on_request = on_request
+        self._capabilities = capabilities or {}
+        self._restarts = restarts
+        self._release = release
+        self._patience = patience
+        self._meta: dict[str, Any] = {}
+        self._channel: Channel | None = None
+        self._opening: Channel | None = None  # not yet to be used for calls
+        self._connecting = asyncio.Lock()
+        self._background = Background()
+        self._last_fault = ""
+        self._closed = False
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        on_progress: Callable[[dict[str, Any]], None] | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> dict[str, Any]:
+        """The result. Raises `RpcError`, `ServerFault`, or TimeoutError after the server was told to stop.
+
+        `headers` are sent along where there are any, that is over HTTP and in the newer era.
+        """
+        lost: Channel | None = None
+        for _ in range(2):
+            channel = await self._connected(instead_of=lost)
+            try:
+                async with asyncio.timeout(timeout or self._timeout):
+                    return await self._exchange(channel, method, dict(params or {}), on_progress, headers)
+            except SessionLost:
+                lost = (
+                    channel  # the server has not looked at the request, so sending it once more does no harm
+                )
+        raise unavailable(
+            f'MCP server "{self.name}" forgets its sessions at once.', hint="Restart the server."
+        )
+
+    async def connect(self) -> Era:
+        """Make sure that there is a connection."""
+        await self._connected()
+        assert self.era is not None
+        return self.era
+
+    async def hear(self, wanted: Mapping[str, Any]) -> None:
+        """Hear what the server says by itself, until it or the connection ends. `wanted` as `subscriptions/listen` has it."""
+        channel, era = self._channel, self.era
+        if channel is None or era is None or not channel.alive:
+            return
+        if era.modern:
+            await self._exchange(channel, "subscriptions/listen", {"notifications": dict(wanted)}, None, None)
+        else:
+            await channel.hear()
+
+    async def close(self) -> None:
+        """Whoever still waits is told. May be called more than once."""
+        self._closed = True
+        await self._background.close()
+        if self._opening is not None:
+            await self._opening.close()  # or we would wait for an attempt to connect that is under way
+        async with self._connecting:
+            await self._disconnect()
+        await self._release()
+
+    async def _exchange(
+        self,
+        channel: Channel,
+        method: str,
+        params: dict[str, Any],
+        on_progress: Callable[[dict[str, Any]], None] | None,
+        headers: Mapping[str, str] | None,
+    ) -> dict[str, Any]:
+        if self._meta:
+            params["_meta"] = {**params.get("_meta", {}), **self._meta}
+        call = channel.correlation.begin(method, params, on_progress, headers)
+        try:
+            return await channel.exchange(call)
+        except ServerFault as reason:
+            if reason.status in _NOT_THERE:
+                self._forget_era(channel)
+            raise
+        finally:
+            channel.correlation.forget(call)
+
+    def _forget_era(self, channel: Channel) -> None:
+        """The server is not what it was: ask anew before the next call."""
+        if self._channel is channel:
+            self.era = None
+
+    async def _connected(self, instead_of: Channel | None = None) -> Channel:
+        channel = self._channel
+        if channel is not None and channel.alive and channel is not instead_of and self.era is not None:
+            return channel
+        async with self._connecting:
+            if self._closed:
+                raise unavailable(f'The connection to MCP server "{self.name}" was closed.')
+            channel = self._channel
+            if channel is None or not channel.alive or channel is instead_of or self.era is None:
+                channel = await self._connect()
+            return channel
+
+    async def _connect(self) -> Channel:
+        await self._disconnect()
+        await self._permission()
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await self._introduced()
+        except BaseException as reason:
+            await self._disconnect()
+            if isinstance(reason, TimeoutError):
+                raise self._failed(self._silent()) from reason
+            if isinstance(reason, ServerFault):
+                self._failed(reason)
+            raise
+
+    async def _permission(self) -> None:
+        if self._restarts is None:
+            return
+        now = asyncio.get_running_loop().time()
+        pause = self._restarts.pause(now)
+        if pause is None:
+            message = f'MCP server "{self.name}" fails again and again, and is left alone for a minute.'
+            raise unavailable(f"{message} {self._last_fault}", hint="Mend the server, then try again.")
+        if pause:
+            await asyncio.sleep(pause)
+        self._restarts.note(now + pause)
+
+    async def _introduced(self) -> Channel:
+        try:
+            return await self._try(self.era)
+        except ServerFault:
+            # Some old servers end themselves when they are asked something before the handshake.
+            if self.era is not None or self._opening is None or self._opening.alive:
+                raise
+        await self._disconnect()
+        return await self._try(_OLD)
+
+    async def _try(self, known: Era | None) -> Channel:
+        if self._closed:
+            raise unavailable(f'The connection to MCP server "{self.name}" was closed.')
+        correlation = Correlation(self._on_notification, self._asked if self._on_request else None)
+        channel = self._opening = self._open_channel(correlation)
+        us = Introduction(channel, self.name, self._capabilities, self._patience)
+        self.era = era = await negotiate(us, known)
+        self._meta = modern_meta(era.version, self._capabilities) if era.modern else {}
+        self.connections += 1
+        self._channel, self._opening = channel, None
+        return channel
+
+    def _silent(self) -> ServerFault:
+        message = f'MCP server "{self.name}" did not answer within {self._timeout:g} s of its start.'
+        return unavailable(message, hint="Raise its `timeout`, or look at its log.", tool_code="TIMEOUT")
+
+    def _failed(self, reason: ServerFault) -> ServerFault:
+        self.era = None
+        self._last_fault = reason.message
+        return reason
+
+    async def _disconnect(self) -> None:
+        channels = (self._channel, self._opening)
+        self._channel = self._opening = None
+        for channel in filter(None, channels):
+            await channel.close()
+
+    def _asked(self, message: dict[str, Any]) -> None:
+        channel = self._channel or self._opening
+        if channel is not None:
+            self._background.start(self._answer(channel, message), f"answering MCP server {self.name}")
+
+    async def _answer(self, channel: Channel, message: dict[str, Any]) -> None:
+        assert self._on_request is not None
+        try:
+            frame = frames.reply(message["id"], await self._on_request(message))
+        except RpcError as reason:
+            frame = frames.error_reply(message["id"], reason.code, reason.message, reason.data)
+        await channel.reply(frame)

@@ -1,0 +1,154 @@
+"""Who waits for which answer on one connection. No input or output happens here.
+
+A call is noted before its frame leaves, so an answer cannot come too early. Answers may come in any order; one that
+nobody waits for (late, doubled, invented) is dropped. What the server asks of us is answered here or handed on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import TYPE_CHECKING, Any
+
+from awf.infrastructure.upstreams import frames
+from awf.infrastructure.upstreams.protocol import METHOD_NOT_FOUND, RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["Call", "Correlation"]
+
+_log = logging.getLogger("awf.upstreams")
+
+
+class Call:
+    """One request under way."""
+
+    __slots__ = ("answer", "cancellable", "frame", "headers", "method", "name", "number", "on_progress")
+
+    def __init__(self, number: int, method: str, params: dict[str, Any]) -> None:
+        self.number = number
+        self.method = method
+        self.name = params.get("uri" if method == "resources/read" else "name")
+        self.frame = frames.request(number, method, params)
+        self.answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self.on_progress: Callable[[dict[str, Any]], None] | None = None
+        self.headers: Mapping[str, str] = {}
+        self.cancellable = method not in {"initialize", "server/discover"}
+
+
+class Correlation:
+    """`on_notification` hears every notification that is not about the progress of a call."""
+
+    def __init__(
+        self,
+        on_notification: Callable[[dict[str, Any]], None],
+        on_request: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
+        self._on_notification = on_notification
+        self._on_request = on_request  # whoever takes requests answers them in their own time
+        self._pending: dict[Any, Call] = {}
+        self._last = 0
+
+    def begin(
+        self,
+        method: str,
+        params: dict[str, Any],
+        on_progress: Callable[[dict[str, Any]], None] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Call:
+        """Note a call; its frame can then be written. With `on_progress` it asks for notifications of progress."""
+        self._last += 1
+        if on_progress is not None:
+            params = {**params, "_meta": {**params.get("_meta", {}), "progressToken": self._last}}
+        call = Call(self._last, method, params)
+        call.on_progress = on_progress
+        if headers:
+            call.headers = headers
+        self._pending[call.number] = call
+        return call
+
+    def forget(self, call: Call) -> bool:
+        """No longer wait for it. False when it had been answered already."""
+        return self._pending.pop(call.number, None) is not None
+
+    def fail_all(self, reason: Exception) -> None:
+        waiting, self._pending = self._pending, {}
+        for call in waiting.values():
+            _settle(call, reason)
+
+    def fail(self, call: Call, reason: Exception) -> None:
+        if self._pending.pop(call.number, None) is not None:
+            _settle(call, reason)
+
+    def receive(self, message: dict[str, Any]) -> bytes | None:
+        """Take in one message; what is returned is to be sent back."""
+        if "method" not in message:
+            self._answered(message)
+            return None
+        if "id" in message:
+            return self._asked(message)
+        self._told(message)
+        return None
+
+    def _answered(self, message: dict[str, Any]) -> None:
+        number = message.get("id")
+        # Some servers hand numbers back as text; true and 1.0 would be found as 1.
+        if isinstance(number, str) and number.isdecimal():
+            number = int(number)
+        call = self._pending.pop(number, None) if type(number) is int else None
+        if call is None:
+            _log.debug("an answer that nobody waits for: id %r", message.get("id"))
+        elif not call.answer.done():
+            _deliver(call, message)
+
+    def _asked(self, message: dict[str, Any]) -> bytes | None:
+        method = message["method"]
+        if method == "ping":
+            return frames.reply(message["id"], {})
+        if self._on_request is None:
+            text = f"Method not found: {method}"
+            return frames.error_reply(message["id"], METHOD_NOT_FOUND, text)
+        self._on_request(message)
+        return None
+
+    def _told(self, message: dict[str, Any]) -> None:
+        if message["method"] != "notifications/progress":
+            self._on_notification(message)
+            return
+        params = message.get("params")
+        if isinstance(params, dict):
+            self._progressed(params)
+
+    def _progressed(self, params: dict[str, Any]) -> None:
+        token = params.get("progressToken")
+        call = self._pending.get(token) if type(token) is int else None
+        if call is not None and call.on_progress is not None:
+            try:
+                call.on_progress(params)
+            except Exception:  # noqa: BLE001  whoever listens must not break the connection
+                _log.exception("a listener to the progress of %s failed", call.method)
+
+
+def _deliver(call: Call, message: dict[str, Any]) -> None:
+    error, result = message.get("error"), message.get("result")
+    if isinstance(error, dict):
+        _settle(call, _rpc_error(error))
+    elif isinstance(result, dict):
+        call.answer.set_result(result)
+    else:
+        _settle(call, RpcError(-32603, "The answer has neither a result nor an error."))
+
+
+def _rpc_error(error: dict[str, Any]) -> RpcError:
+    code = error.get("code")
+    message = error.get("message") or "The server gave no reason."
+    return RpcError(code if isinstance(code, int) else -32603, str(message), error.get("data"))
+
+
+def _settle(call: Call, reason: Exception) -> None:
+    if not call.answer.done():
+        call.answer.set_exception(reason)
+        with contextlib.suppress(asyncio.CancelledError):
+            call.answer.exception()  # nobody may be left to fetch it; that is no reason for a complaint

@@ -1,0 +1,226 @@
+"""MCP's streamable HTTP: every message is a POST; answers come as JSON or as a stream of events.
+
+The older era has sessions, cancellation by notification, a GET stream for what the server says by itself, and streams
+that may be cut and taken up again. In the newer one every request stands for itself, and closing its stream cancels it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from awf.infrastructure.upstreams import frames
+from awf.infrastructure.upstreams.background import Background
+from awf.infrastructure.upstreams.channel import MESSAGE_LIMIT
+from awf.infrastructure.upstreams.failures import ServerFault, SessionLost, nonsense, unavailable
+from awf.infrastructure.upstreams.http.door import Door
+from awf.infrastructure.upstreams.http.events import EventReader, EventTooLarge
+from awf.infrastructure.upstreams.http.refusals import refusal, says_session_is_gone, wrong_type
+from awf.infrastructure.upstreams.http.response import BodyTooLarge
+from awf.infrastructure.upstreams.mirroring import header_value
+from awf.infrastructure.upstreams.protocol import MODERN_VERSIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from awf.infrastructure.upstreams.correlation import Call, Correlation
+    from awf.infrastructure.upstreams.http.pool import ConnectionPool
+    from awf.infrastructure.upstreams.http.response import Response
+    from awf.infrastructure.upstreams.protocol import Era
+
+__all__ = ["HttpChannel"]
+
+LEAVING_SECONDS = 2.0
+RESUMPTIONS = 5
+RESUMPTION_PAUSE = 1.0
+_ACCEPT = "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
+_STREAM = "text/event-stream"
+_FOR_THE_CALLER = frozenset({401, 403, 429})
+
+
+class HttpChannel:
+    """Connections belong to the pool, so that they survive a session."""
+
+    def __init__(
+        self, name: str, pool: ConnectionPool, headers: Mapping[str, str], correlation: Correlation
+    ) -> None:
+        self.correlation = correlation
+        self._name = name
+        self._door = Door(name, pool, headers)
+        self._era: Era | None = None
+        self._session = ""
+        self._session_is_gone = False
+        self._last_heard = ""
+        self._background = Background()
+        self._closed = False
+
+    @property
+    def alive(self) -> bool:
+        return not self._closed
+
+    @property
+    def _is_legacy(self) -> bool:
+        return self._era is not None and not self._era.modern
+
+    def agreed(self, era: Era) -> None:
+        self._era = era
+
+    async def exchange(self, call: Call) -> dict[str, Any]:
+        try:
+            last_event = await self._post(call)
+            if not call.answer.done():
+                await self._resume(call, last_event)
+            return await call.answer
+        except asyncio.CancelledError:
+            if self._is_legacy and call.cancellable and self.alive and not call.answer.done():
+                told = {"requestId": call.number, "reason": "The caller no longer waits for it."}
+                self._background.start(
+                    self.notify("notifications/cancelled", told), "telling of a cancellation"
+                )
+            raise
+
+    async def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
+        await self._tell(frames.notification(method, params), method)
+
+    async def reply(self, frame: bytes) -> None:
+        await self._tell(frame)
+
+    async def hear(self) -> None:
+        if not await self._follow(self._last_heard):
+            # No such stream here: nothing will ever be heard, and there is no use in asking again.
+            await asyncio.get_running_loop().create_future()
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._background.close()
+        if self._session and not self._session_is_gone:
+            self._session_is_gone = True
+            lines = self._lines()
+            with contextlib.suppress(ServerFault, TimeoutError):
+                async with asyncio.timeout(LEAVING_SECONDS):
+                    connection, _ = await self._door.send("DELETE", lines, repeatable=True)
+                    connection.finish()
+
+    # Sending
+
+    async def _post(self, call: Call) -> str:
+        """Send it and take in the answer. When that breaks off: the last event's id, to go on from there."""
+        lines = self._lines(call)
+        repeatable = call.method != "tools/call"
+        connection, response = await self._door.send("POST", lines, call.frame, repeatable=repeatable)
+        try:
+            last_event = await self._take(call, response)
+        except (OSError, ValueError, BodyTooLarge, EventTooLarge) as reason:
+            connection.abort()
+            raise self._explained(reason) from reason
+        except BaseException:
+            connection.abort()
+            raise
+        connection.finish()
+        return last_event
+
+    async def _tell(self, frame: bytes, method: str = "") -> None:
+        lines = self._lines(method=method)
+        connection, _ = await self._door.send("POST", lines, frame, repeatable=True)
+        connection.finish()
+
+    def _lines(self, call: Call | None = None, method: str = "") -> str:
+        """The headers of a message."""
+        lines = _ACCEPT
+        method = call.method if call else method
+        if self._era is None:
+            return lines + _modern(MODERN_VERSIONS[-1], method) if method == "server/discover" else lines
+        if not self._era.modern:
+            session = f"Mcp-Session-Id: {self._session}\r\n" if self._session else ""
+            return f"{lines}MCP-Protocol-Version: {self._era.version}\r\n{session}"
+        lines += _modern(self._era.version, method)
+        if call is not None and call.name is not None:
+            lines += f"Mcp-Name: {header_value(str(call.name))}\r\n"
+        for key, value in call.headers.items() if call else ():
+            lines += f"{key}: {value}\r\n"
+        return lines
+
+    # Taking in
+
+    async def _take(self, call: Call, response: Response) -> str:
+        ok = response.status < 300
+        if ok and call.method == "initialize":
+            self._session = response.headers.get("mcp-session-id", "")
+        if ok and response.content_type == _STREAM:
+            return await self._events(call, response)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise nonsense(f'MCP server "{self._name}" sent a compressed answer that nobody asked for.')
+        self._whole(call, response, await response.body(MESSAGE_LIMIT))
+        return ""
+
+    def _whole(self, call: Call, response: Response, body: bytes) -> None:
+        """An answer in one piece, or a refusal."""
+        if self._session and says_session_is_gone(response.status, body):
+            self._session_is_gone = True
+            raise SessionLost
+        if response.status not in _FOR_THE_CALLER:
+            for message in (body and frames.messages_in(body)) or ():
+                if message.get("id") is None and "error" in message:
+                    message["id"] = call.number  # the server could not tell which, but there is only one
+                self._receive(message)
+        if not call.answer.done():
+            say = refusal if response.status >= 300 else wrong_type
+            raise say(self._name, response, body)
+
+    async def _events(self, call: Call | None, response: Response) -> str:
+        """Until the call is answered, or the stream ends; then the id of its last event."""
+        reader = EventReader(MESSAGE_LIMIT)
+        try:
+            while (call is None or not call.answer.done()) and (chunk := await response.chunk()):
+                for event in reader.feed(chunk):
+                    for message in (event.kind == "message" and frames.messages_in(event.data)) or ():
+                        self._receive(message)
+        except OSError:
+            if not reader.last_id:
+                raise
+        self._last_heard = reader.last_id if call is None else self._last_heard
+        return reader.last_id
+
+    def _receive(self, message: dict[str, Any]) -> None:
+        answer = self.correlation.receive(message)
+        if answer is not None:
+            self._background.start(self.reply(answer), f"answering MCP server {self._name}")
+
+    async def _resume(self, call: Call, last_event: str) -> None:
+        """The older era lets a server cut a stream and be asked for the rest of it."""
+        for _ in range(RESUMPTIONS if last_event and self._is_legacy else 0):
+            await asyncio.sleep(RESUMPTION_PAUSE)
+            if not await self._follow(last_event, call) or call.answer.done():
+                break
+        if not call.answer.done():
+            message = f'MCP server "{self._name}" ended its answer before the result.'
+            raise unavailable(message, hint="What was asked of it may or may not have been done.")
+
+    async def _follow(self, last_event: str, call: Call | None = None) -> bool:
+        """Hear a GET stream to its end. False when the server offers none."""
+        lines = self._lines() + (f"Last-Event-ID: {last_event}\r\n" if last_event else "")
+        connection, response = await self._door.send("GET", lines, repeatable=True)
+        try:
+            if response.status != 200 or response.content_type != _STREAM:
+                return False
+            await self._events(call, response)
+            return True
+        except (OSError, ValueError, EventTooLarge) as reason:
+            raise self._explained(reason) from reason
+        finally:
+            connection.abort()
+
+    def _explained(self, reason: Exception) -> ServerFault:
+        if isinstance(reason, BodyTooLarge | EventTooLarge):
+            size = MESSAGE_LIMIT // 1024 // 1024
+            return nonsense(f'MCP server "{self._name}" sent a message of over {size} MiB.')
+        if isinstance(reason, OSError):
+            message = f'The connection to MCP server "{self._name}" broke: {reason}.'
+            return unavailable(message, hint="What was asked of it may or may not have been done.")
+        return nonsense(f'MCP server "{self._name}": {reason}.')
+
+
+def _modern(version: str, method: str) -> str:
+    named = f"Mcp-Method: {method}\r\n" if method else ""
+    return f"MCP-Protocol-Version: {version}\r\n{named}"

@@ -1,0 +1,79 @@
+"""From a server's configuration to its tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from awf.domain.errors import AwfError
+from awf.domain.mcp_server import problems_with
+from awf.domain.ports.command_runner import Command
+from awf.infrastructure.upstreams.client import McpClient
+from awf.infrastructure.upstreams.restarts import Restarts
+from awf.infrastructure.upstreams.server_tools import McpServerTools
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from awf.domain.mcp_server import McpServer
+    from awf.domain.ports.command_runner import CommandRunner
+    from awf.infrastructure.upstreams.channel import Channel
+    from awf.infrastructure.upstreams.correlation import Correlation
+
+__all__ = ["open_server"]
+
+
+def open_server(
+    name: str,
+    server: McpServer,
+    runner: CommandRunner,
+    environment: Mapping[str, str],
+    on_change: Callable[[], None] | None = None,
+) -> McpServerTools:
+    """Starts nothing yet. Placeholders and references have been resolved; `environment` is what its program inherits.
+
+    Raises `AwfError` USER.MCP_PROXY.INVALID_SERVER for a configuration that cannot work.
+    """
+    for field, message, hint in problems_with(server):
+        text = f'MCP server "{name}", `{field}`: {message}'
+        raise AwfError("USER.MCP_PROXY.INVALID_SERVER", text, hint=hint)
+
+    def connect(on_notification: Callable[[dict[str, Any]], None]) -> McpClient:
+        if server.command is None:
+            return _at_address(name, server, on_notification)
+        return _as_program(name, server, runner, environment, on_notification)
+
+    return McpServerTools(name, server, connect, on_change)
+
+
+def _as_program(
+    name: str,
+    server: McpServer,
+    runner: CommandRunner,
+    environment: Mapping[str, str],
+    on_notification: Callable[[dict[str, Any]], None],
+) -> McpClient:
+    from awf.infrastructure.upstreams.stdio import StdioChannel
+
+    argv = (server.command or "", *server.args)
+    command = Command(argv=argv, cwd=server.cwd or "", env={**environment, **server.env})
+
+    def open_channel(correlation: Correlation) -> Channel:
+        return StdioChannel(name, command, runner, correlation)
+
+    return McpClient(
+        name, open_channel, timeout=server.timeout, on_notification=on_notification, restarts=Restarts()
+    )
+
+
+def _at_address(name: str, server: McpServer, on_notification: Callable[[dict[str, Any]], None]) -> McpClient:
+    from awf.infrastructure.upstreams.http import ConnectionPool, HttpChannel
+    from awf.infrastructure.upstreams.http.address import address_of
+
+    pool = ConnectionPool(address_of(server.url or ""))
+
+    def open_channel(correlation: Correlation) -> Channel:
+        return HttpChannel(name, pool, server.headers, correlation)
+
+    return McpClient(
+        name, open_channel, timeout=server.timeout, on_notification=on_notification, release=pool.close
+    )

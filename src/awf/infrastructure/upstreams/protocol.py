@@ -1,0 +1,76 @@
+"""What is fixed by the Model Context Protocol: versions, keys and codes.
+
+There are two eras. Up to 2025-11-25 a connection opens with a handshake (`initialize`); from 2026-07-28 on there is
+none, and every request carries what the handshake used to agree on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from awf import __version__
+
+__all__ = [
+    "CLIENT_INFO",
+    "INITIALIZE_VERSION",
+    "INVALID_PARAMS",
+    "LEGACY_VERSIONS",
+    "METHOD_NOT_FOUND",
+    "MODERN_CODES",
+    "MODERN_VERSIONS",
+    "RESERVED_META",
+    "UNSUPPORTED_VERSION",
+    "Era",
+    "RpcError",
+    "modern_meta",
+]
+
+MODERN_VERSIONS = ("2026-07-28",)  # best last
+LEGACY_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+INITIALIZE_VERSION = LEGACY_VERSIONS[-1]
+
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
+UNSUPPORTED_VERSION = -32022
+MODERN_CODES = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION})
+
+RESERVED_META = "io.modelcontextprotocol/"
+CLIENT_INFO: dict[str, Any] = {"name": "awf", "version": __version__}
+
+
+class RpcError(Exception):
+    """The other side answered a request with an error."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class Era(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found out about a server when it was first spoken to."""
+
+    modern: bool
+    version: str
+    capabilities: dict[str, Any] = {}
+    instructions: str = ""
+    server_info: dict[str, Any] = {}
+
+    @property
+    def announces_tool_changes(self) -> bool:
+        tools = self.capabilities.get("tools")
+        return isinstance(tools, dict) and tools.get("listChanged") is True
+
+
+def modern_meta(version: str, capabilities: dict[str, Any]) -> dict[str, Any]:
+    """What every request of the newer era carries."""
+    return {
+        f"{RESERVED_META}protocolVersion": version,
+        f"{RESERVED_META}clientInfo": CLIENT_INFO,
+        f"{RESERVED_META}clientCapabilities": capabilities,
+    }

@@ -1,0 +1,145 @@
+"""A server as a child process: one message per line on its standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from awf.domain.errors import AwfError
+from awf.infrastructure.upstreams import frames
+from awf.infrastructure.upstreams.background import Background
+from awf.infrastructure.upstreams.channel import MESSAGE_LIMIT
+from awf.infrastructure.upstreams.failures import ServerFault, nonsense, unavailable
+from awf.infrastructure.upstreams.last_words import LastWords
+
+if TYPE_CHECKING:
+    from awf.domain.ports.command_runner import Command, CommandOutcome, CommandRunner, RunningCommand
+    from awf.infrastructure.upstreams.correlation import Call, Correlation
+    from awf.infrastructure.upstreams.protocol import Era
+
+__all__ = ["StdioChannel"]
+
+GARBAGE_LOGGED = 5
+LEAVING_SECONDS = 2.0
+_log = logging.getLogger("awf.upstreams")
+
+
+class StdioChannel:
+    """Starts the program when it is made."""
+
+    def __init__(self, name: str, command: Command, runner: CommandRunner, correlation: Correlation) -> None:
+        self.correlation = correlation
+        self._name = name
+        self._words = LastWords(name)
+        self._garbage = 0
+        self._in_long_line = False
+        self._fault: ServerFault | None = None
+        self._closing = False
+        self._process = _started(name, command, runner)
+        self._background = Background()
+        self._reading = self._background.start(self._read(), f"reading from MCP server {name}")
+
+    @property
+    def alive(self) -> bool:
+        return self._fault is None and not self._closing
+
+    def agreed(self, era: Era) -> None:
+        """Both eras look alike here: what differs is in the messages."""
+
+    async def exchange(self, call: Call) -> dict[str, Any]:
+        if self._fault is not None:
+            self.correlation.fail(call, self._fault)
+        try:
+            await self._process.write(call.frame + b"\n")
+            return await call.answer
+        except asyncio.CancelledError:
+            if self.correlation.forget(call) and call.cancellable and self.alive:
+                self._give_up(call)
+            raise
+
+    async def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
+        await self._process.write(frames.notification(method, params) + b"\n")
+
+    async def reply(self, frame: bytes) -> None:
+        await self._process.write(frame + b"\n")
+
+    async def hear(self) -> None:
+        """Everything comes in by the one pipe that is always read."""
+        await asyncio.wait([self._reading])
+
+    async def close(self) -> None:
+        """Its input ends, which asks it to leave; what stays is ended."""
+        self._closing = True
+        self.correlation.fail_all(unavailable(f'The connection to MCP server "{self._name}" was closed.'))
+        self._process.close_stdin()
+        try:
+            await asyncio.wait([self._reading], timeout=LEAVING_SECONDS)
+        finally:
+            await self._process.terminate()
+            await self._background.close()
+
+    def _give_up(self, call: Call) -> None:
+        # Whoever cancels must not have to wait for a server that does not read.
+        told = {"requestId": call.number, "reason": "The caller no longer waits for it."}
+        self._background.start(self.notify("notifications/cancelled", told), "telling of a cancellation")
+
+    async def _read(self) -> None:
+        try:
+            async for line in self._process.lines(self._words.add, MESSAGE_LIMIT):
+                if len(line) >= MESSAGE_LIMIT:
+                    self._too_long()
+                    continue
+                if line and not line.isspace():
+                    self._take(line)
+                self._in_long_line = False
+            self._fault = _ended(self._name, await self._process.wait(), self._words.text())
+        finally:
+            # Also when reading itself fails: nobody may wait for an answer that cannot come.
+            if self._fault is None:
+                self._fault = unavailable(f'MCP server "{self._name}" can no longer be heard.')
+            self.correlation.fail_all(self._fault)
+
+    def _take(self, line: bytes) -> None:
+        messages = frames.messages_in(line)
+        if messages is None:
+            self._unreadable(line)
+            return
+        for message in messages:
+            answer = self.correlation.receive(message)
+            if answer is not None:
+                self._background.start(self.reply(answer), f"answering MCP server {self._name}")
+
+    def _unreadable(self, line: bytes) -> None:
+        self._garbage += 1
+        if self._garbage <= GARBAGE_LOGGED:
+            shown = line[:200].decode("utf-8", "replace")
+            _log.warning("MCP server %s printed a line that is not a message: %s", self._name, shown)
+        if self._garbage == GARBAGE_LOGGED:
+            _log.warning("further lines of this kind from %s are ignored in silence", self._name)
+
+    def _too_long(self) -> None:
+        # Whose answer it was cannot be said without reading it, so nobody may be left waiting. What else comes of the
+        # same line is noise.
+        if self._in_long_line:
+            return
+        self._in_long_line = True
+        size = MESSAGE_LIMIT // 1024 // 1024
+        self.correlation.fail_all(nonsense(f'MCP server "{self._name}" sent a message of over {size} MiB.'))
+
+
+def _started(name: str, command: Command, runner: CommandRunner) -> RunningCommand:
+    try:
+        return runner.start(command, with_stdin=True)
+    except AwfError as reason:
+        hint = reason.hint
+        if len(command.argv) == 1 and " " in command.argv[0]:
+            hint = "Put only the program under `command`, and the rest under `args`."
+        raise unavailable(f'MCP server "{name}": {reason.message}', hint=hint) from reason
+
+
+def _ended(name: str, outcome: CommandOutcome, words: str) -> ServerFault:
+    how = f"signal {outcome.signal}" if outcome.signal else f"exit status {outcome.exit_code}"
+    said = f" It said last:\n{words}" if words else " It said nothing on its standard error."
+    hint = "Run its command by hand to see what is wrong."
+    return unavailable(f'MCP server "{name}" ended with {how}.{said}', hint=hint)

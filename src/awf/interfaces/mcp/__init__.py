@@ -1,0 +1,1 @@
+"""Agents knock here: MCP on standard streams."""

@@ -1,0 +1,1 @@
+"""The wire protocol between AWF and plugins: `plugin.proto` and what is generated from it."""
