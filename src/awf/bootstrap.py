@@ -268,7 +268,20 @@ class App:
         chosen = os.path.abspath(os.path.join(self.cwd, root or file.root_dir or "."))
         if not os.path.isdir(chosen):
             raise AwfError("USER.INPUT.MISSING_FILE", f"There is no folder {chosen}.", hint="Check root_dir.")
+        for one in file.plugin_tools:
+            self.declared_plugin(one.plugin)
         return tools_of_file(file, chosen, self.environment)
+
+    def declared_plugin(self, name: str) -> DeclaredPlugin:
+        declared = self._declared_plugins()
+        if name not in declared:
+            close = suggest(name, declared)
+            raise AwfError(
+                "USER.MCP_PROXY.UNKNOWN_PLUGIN",
+                f"No plugin is named '{name}'.",
+                hint=f"did you mean '{close}'?" if close else "`awf plugin list` shows those that are here.",
+            )
+        return declared[name]
 
     def observers(self) -> Observers:
         """Who hears of tool calls that belong to no run."""
@@ -445,14 +458,7 @@ class _ToolSources:
     def plugin(self, name: str, operations: Sequence[str]) -> ToolProvider:
         from awf.infrastructure.plugins.tools import PluginTools
 
-        declared = self._app._declared_plugins()  # noqa: SLF001
-        if name not in declared:
-            close = suggest(name, declared)
-            raise AwfError(
-                "USER.MCP_PROXY.UNKNOWN_PLUGIN",
-                f"No plugin is named '{name}'.",
-                hint=f"did you mean '{close}'?" if close else "`awf plugin list` shows those that are here.",
-            )
+        self._app.declared_plugin(name)
         return PluginTools(self._app.plugins, name, operations)
 
     def server(self, name: str, server: McpServer, environment: Mapping[str, str]) -> ToolProvider:

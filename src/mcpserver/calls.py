@@ -32,6 +32,8 @@ async def answer(
     """The reply, as a message and as written. Raises nothing but its own cancellation."""
     try:
         box = server.toolbox or await server.load()
+    except ToolError as error:  # whoever makes the toolbox may say why it cannot
+        return _refused(session, request, OwnError(error.message))
     except Exception:
         log.exception("the tools could not be loaded")
         return _refused(session, request, OwnError("Internal error: the tools could not be loaded"))

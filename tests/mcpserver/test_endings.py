@@ -10,6 +10,7 @@ import socket
 import pytest
 
 from mcpserver import Server
+from mcpserver.session import Session
 
 PATIENCE = 20
 
@@ -215,3 +216,53 @@ async def test_a_client_that_never_reads_does_not_keep_serve_from_returning(work
         peer.call("echo", {"text": "x" * 100_000}, request_id=number)
     peer.writer.write_eof()
     await asyncio.wait_for(peer.serving, PATIENCE)
+
+
+@pytest.mark.race
+async def test_serve_cancelled_twice_still_waits_for_its_handlers(connect):
+    server, started, release, cleaned = Server(), asyncio.Event(), asyncio.Event(), []
+
+    async def tidy(arguments, call):
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await release.wait()
+            cleaned.append(1)
+
+    server.register_tool("tidy", {}, tidy)
+    peer = await connect(server)
+    peer.call("tidy")
+    await asyncio.wait_for(started.wait(), PATIENCE)
+    for _ in range(2):
+        peer.serving.cancel()
+        for _ in range(5):
+            await asyncio.sleep(0)
+    assert not peer.serving.done()
+    release.set()
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.wait_for(peer.serving, PATIENCE)
+    assert peer.serving.cancelled()
+    assert cleaned == [1]
+
+
+class Confused(Session):
+    """A session with a bug in it."""
+
+    def receive(self, message):
+        if isinstance(message, dict) and message.get("method") == "confuse":
+            raise KeyError("bug")
+        return super().receive(message)
+
+
+class ConfusedServer(Server):
+    def session(self):
+        return Confused(self.info)
+
+
+async def test_a_mistake_of_ours_is_an_internal_error_and_the_connection_lives(connect):
+    peer = await connect(ConfusedServer())
+    peer.request("confuse")
+    answer = await peer.receive()
+    assert (answer["id"], answer["error"]["code"]) == (None, -32603)
+    assert (await peer.ask("ping"))["result"] == {}

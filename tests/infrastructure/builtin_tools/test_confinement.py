@@ -312,3 +312,15 @@ async def test_a_search_in_a_folder_that_is_swapped_for_a_link_never_leads_out(b
                     seen.add(failure.code)
     assert any("harmless" in text for text in seen)
     assert not any(SECRET in text for text in seen)
+
+
+async def test_the_root_stays_where_it_was_when_its_link_is_turned_elsewhere(bench, outside, tmp_path):
+    bench.write("secret.txt", "harmless\n")
+    (tmp_path / "alias").symlink_to(bench.root)
+    aliased = bench.again(root=tmp_path / "alias")
+    (tmp_path / "alias").unlink()
+    (tmp_path / "alias").symlink_to(outside)
+    assert "harmless" in await aliased.text("Read", file_path="secret.txt")
+    bench.root.rename(tmp_path / "moved")
+    bench.root.symlink_to(outside)
+    assert SECRET not in str(await aliased.fails("INVALID_ARGUMENTS", "Read", file_path="secret.txt"))

@@ -54,6 +54,12 @@ def tools_of_file(file: ToolServerFile, root: str, environment: Mapping[str, str
         return _ENVIRONMENT.sub(lambda found: _variable(found.group(1), environment), text)
 
     servers = {name: server for name, server in file.mcp_servers.items() if server.enabled}
+    if not (file.intercept_builtins or any(one.expose for one in file.plugin_tools) or servers):
+        raise AwfError(
+            "USER.MCP_PROXY.EMPTY_PROXY",
+            "The file offers nothing: no built-in tools, no plugin tools, no MCP servers.",
+            hint="Set intercept_builtins to true, or add plugin_tools or mcp_servers.",
+        )
     for name, server in servers.items():
         for field, message, hint in problems_with(server):
             raise AwfError("USER.CONFIG.INVALID", f"mcp_servers.{name}.{field}: {message}", hint=hint)

@@ -147,7 +147,7 @@ class ToolRouter:
             "gen_ai.tool.name": tool.name,
             "gen_ai.tool.call.id": call_id,
         }
-        with observers.tracer.span(f"tool.call.{tool.name}", attributes, below=self._place) as span:
+        with observers.tracer.span(f"tool.call.{tool.name}", attributes, below=self._below(meta)) as span:
             context = CallContext(
                 call_id=call_id,
                 meta=dict(meta),
@@ -161,6 +161,13 @@ class ToolRouter:
                 raise
             observing.ended(span, result)
         return result
+
+    def _below(self, meta: Mapping[str, Any]) -> object:
+        """The span of the step; where there is none, that of the client, if it tells."""
+        if self._observers.step or not isinstance(meta.get("traceparent"), str):
+            return self._place
+        told = {key: str(meta[key]) for key in ("traceparent", "tracestate") if key in meta}
+        return self._observers.tracer.place(told)
 
     def _unknown(self, name: str, arguments: Mapping[str, Any]) -> UnknownTool:
         """Recorded as well: an agent that reaches for what it does not have is worth knowing of."""

@@ -23,8 +23,8 @@ class Tracer(Protocol):
         """A span below the current one, or below another place; it ends when the block does."""
         ...
 
-    def place(self) -> object:
-        """Where we are in the trace: for spans of work that comes in later from elsewhere."""
+    def place(self, carrier: Mapping[str, str] | None = None) -> object:
+        """Where we are in the trace, or where a W3C carrier says: for spans of work that comes in from elsewhere."""
         ...
 
     def carrier(self) -> dict[str, str]:

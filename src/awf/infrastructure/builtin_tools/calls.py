@@ -11,7 +11,7 @@ from awf.infrastructure.builtin_tools import arguments as args
 from awf.infrastructure.builtin_tools import listing, searching
 from awf.infrastructure.builtin_tools.capture import Capture
 from awf.infrastructure.builtin_tools.editing import edit_file
-from awf.infrastructure.builtin_tools.off_loop import off_loop
+from awf.infrastructure.builtin_tools.off_loop import SMALL, off_loop
 from awf.infrastructure.builtin_tools.reading import Page, open_regular, read_opened
 from awf.infrastructure.builtin_tools.ripgrep import Ripgrep
 from awf.infrastructure.builtin_tools.shell import run_command
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from awf.domain.ports.command_runner import CommandRunner
     from awf.domain.tool import CallContext, ToolResult
+    from awf.infrastructure.builtin_tools.paths import Folder
 
 __all__ = ["Calls"]
 
@@ -31,7 +32,7 @@ __all__ = ["Calls"]
 class Calls:
     def __init__(
         self,
-        root: str,
+        root: Folder,
         runner: CommandRunner,
         environment: Mapping[str, str],
         spool: str | Callable[[], str],
@@ -81,9 +82,8 @@ class Calls:
         find = self._territory.changeable if wanted.old_string else self._territory.writable
         async with self._changing:
             with find(wanted.file_path) as spot:
-                status = spot.status()
-                size = max(status.st_size if status else 0, len(wanted.new_string))
-                return await off_loop(functools.partial(edit_file, spot, wanted), size)
+                # Always apart: finding out why a text is not there can take a while.
+                return await off_loop(functools.partial(edit_file, spot, wanted), SMALL + 1)
 
     async def _bash(self, arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
         wanted = args.parsed(args.BashArguments, arguments)
@@ -99,7 +99,7 @@ class Calls:
         try:
             names = await listing.list_names(self._ripgrep, place.folder)
             work = functools.partial(listing.find_files, place, names, self._room)
-            return await off_loop(work, len(names))
+            return await off_loop(work, 8 * len(names))  # looking up dates costs more than reading bytes
         finally:
             os.close(place.folder)
 

@@ -11,7 +11,7 @@ __all__ = ["why_not_found"]
 
 MOST_LINES_SHOWN = 12
 LONGEST_SHOWN = 160
-MOST_COMPARED = 400_000  # characters; comparing is slow, and an error should come at once
+MOST_COMPARED = 200_000  # characters; comparing is slow, and an error should come at once
 ALIKE = 0.6
 _NUMBERED = re.compile(r"^\s*\d+\t")
 _LOOK_ALIKE = str.maketrans(
@@ -98,10 +98,10 @@ def _likest(target: str, lines: list[str]) -> int | None:
     import difflib  # late: most edits fit
 
     matcher = difflib.SequenceMatcher(autojunk=False)
-    matcher.set_seq2(target[:500])
+    matcher.set_seq2(target[:200])
     best, place = ALIKE, None
     for at, line in enumerate(lines):
-        matcher.set_seq1(line.strip()[:500])
+        matcher.set_seq1(line.strip()[:200])
         if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and matcher.ratio() > best:
             best, place = matcher.ratio(), at
     return place

@@ -28,7 +28,6 @@ MOST_LINKS = 40
 LONGEST_PATH = 4096
 # O_PATH is enough to go through a folder that may be entered but not listed.
 _ENTER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_ENTER_ROOT = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -122,9 +121,9 @@ class Spot:
 class Folder:
     """A folder whose inside is reachable and whose outside is not."""
 
-    def __init__(self, path: str, *, absolute: bool = False) -> None:
+    def __init__(self, path: str, real: str = "", *, absolute: bool = False) -> None:
         self.path = os.path.abspath(path)
-        self.real = os.path.realpath(path)
+        self.real = real or os.path.realpath(path)
         self._absolute = absolute  # how its files are named in messages
 
     def find(self, path: str, *, make_parents: bool = False) -> Spot:
@@ -220,7 +219,7 @@ class _Walk:
 
     def _enter_root(self) -> int:
         try:
-            return os.open(self._top.real, _ENTER_ROOT)
+            return os.open(self._top.real, _ENTER)
         except OSError as reason:
             raise failure_of(reason, f"The root folder {printable(self._top.path)}") from reason
 

@@ -36,7 +36,8 @@ class BuiltinTools:
         spool: str | Callable[[], str],
         max_output: int = 20_000,
     ) -> None:
-        self._root = os.path.abspath(root)  # of now, whatever folder this process goes to later
+        # Of now: whatever folder this process goes to later, and wherever a link of this name leads then.
+        self._root = os.path.abspath(root), os.path.realpath(root)
         self._runner = runner
         self._environment = environment
         self._spool = spool
@@ -56,8 +57,10 @@ class BuiltinTools:
             raise UnknownTool(name)
         if self._calls is None:
             from awf.infrastructure.builtin_tools.calls import Calls
+            from awf.infrastructure.builtin_tools.paths import Folder
 
-            self._calls = Calls(self._root, self._runner, self._environment, self._spool, self._max_output)
+            root = Folder(*self._root)
+            self._calls = Calls(root, self._runner, self._environment, self._spool, self._max_output)
         return await self._calls.call(name, arguments, context)
 
     async def close(self) -> None:

@@ -46,8 +46,8 @@ class Spool:
 
 
 class Territory:
-    def __init__(self, root: str, spool: Spool) -> None:
-        self.root = Folder(root)
+    def __init__(self, root: Folder, spool: Spool) -> None:
+        self.root = root
         self._spool = spool
 
     def readable(self, path: str) -> Spot:

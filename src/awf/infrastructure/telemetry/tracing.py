@@ -35,7 +35,8 @@ class NoTracer:
         del name, attributes, below
         return _NO_SPAN
 
-    def place(self) -> object:
+    def place(self, carrier: Mapping[str, str] | None = None) -> object:
+        del carrier
         return None
 
     def carrier(self) -> dict[str, str]:
@@ -98,10 +99,10 @@ class _OtelTracer:
         ) as span:
             yield _OtelSpan(span)
 
-    def place(self) -> object:
+    def place(self, carrier: Mapping[str, str] | None = None) -> object:
         from opentelemetry import context
 
-        return context.get_current()
+        return context.get_current() if carrier is None else self._propagator.extract(carrier)
 
     def carrier(self) -> dict[str, str]:
         found: dict[str, str] = {}

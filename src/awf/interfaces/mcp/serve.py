@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from awf import __version__
-from mcpserver import Server, run_stdio
+from mcpserver import Server, ToolError, run_stdio
 
 TYPE_CHECKING = False  # `typing` would have to be imported before the first answer
 if TYPE_CHECKING:
@@ -51,9 +51,16 @@ class _Tools:
         return self._app, self._offered
 
     async def open(self) -> Toolbox:
+        from awf.domain.errors import AwfError
+        from awf.interfaces.cli.failure import report_failure
+
         app, offered = self.prepare()
         app.set_up_logging()
-        self._router = await app.tools.router(offered, app.observers())
+        try:
+            self._router = await app.tools.router(offered, app.observers())
+        except AwfError as error:
+            report_failure(error, [])
+            raise ToolError(f"{error.code}: {error.message} {error.hint}".strip()) from None
         return app.mcp_toolbox(self._router)
 
     async def close(self) -> None:
