@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from awf.domain.ports.tracer import Tracer
     from awf.domain.program import LoadedProgram, Program
     from awf.domain.settings import ConfigFile
+    from awf.infrastructure.agents.cli.programs import Programs
     from awf.infrastructure.expressions import ExpressionLanguage
     from awf.infrastructure.json_schemas.schemas import RustJsonSchemas
     from awf.infrastructure.processes import ProcessRunner
@@ -155,7 +156,23 @@ class App:
 
             return ScriptedAgent(lambda: self.runner)
 
-        return LateMapping({"scripted": scripted})
+        def cli(name: str) -> Callable[[], AgentProvider]:
+            def made() -> AgentProvider:
+                from awf.infrastructure.agents.cli.known import dialect
+                from awf.infrastructure.agents.cli.provider import CliAgent
+
+                return CliAgent(dialect(name), lambda: self.runner, self.programs)
+
+            return made
+
+        names = ("claude", "gemini", "codex", "opencode", "github_copilot")
+        return LateMapping({**{name: cli(name) for name in names}, "scripted": scripted})
+
+    @functools.cached_property
+    def programs(self) -> Programs:
+        from awf.infrastructure.agents.cli.programs import Programs
+
+        return Programs(self.places.cache_home)
 
     @functools.cached_property
     def schemas(self) -> RustJsonSchemas:

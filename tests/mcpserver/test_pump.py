@@ -541,6 +541,15 @@ async def test_a_toolbox_that_cannot_be_made_is_tried_again(connect):
     assert texts(await peer.ask_call("boxed")) == ["boxed"]
 
 
+async def test_who_makes_the_toolbox_may_say_why_it_cannot(connect):
+    def make():
+        raise ToolError("The file names no tools.")
+
+    peer = await connect(Server(toolbox=make))
+    error = (await peer.ask("tools/list"))["error"]
+    assert (error["code"], error["message"]) == (-32603, "The file names no tools.")
+
+
 @pytest.mark.race
 async def test_a_toolbox_that_is_still_being_made_is_given_up_with_its_last_client(connect):
     begun, ended = asyncio.Event(), []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -14,6 +14,7 @@ __all__ = [
     "AgentReply",
     "AgentRequest",
     "DisplayEvent",
+    "IsolationReport",
     "TextDelta",
     "Thought",
     "ToolFinished",
@@ -33,6 +34,7 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     session: Session | None = None  # continue this one
     keep_session: bool = False
     cwd: str = ""
+    state: str = ""  # a folder kept with the run, for what a session needs to be continued; may not exist yet
     env: dict[str, str] = {}
     output_schema: dict[str, Any] | None = None
     tools: StepTools | None = None  # what it gets through the proxy; None: it has only its own
@@ -77,6 +79,7 @@ class ToolStarted(msgspec.Struct, frozen=True):
     call_id: str
     name: str
     input: dict[str, Any] = {}
+    bypass: bool = False  # a tool of the agent's own, although it was to have only those of the proxy
 
 
 class ToolFinished(msgspec.Struct, frozen=True):
@@ -90,4 +93,12 @@ class UsageReport(msgspec.Struct, frozen=True):
     usage: Usage
 
 
-DisplayEvent = TextDelta | Thought | ToolStarted | ToolFinished | UsageReport
+class IsolationReport(msgspec.Struct, frozen=True):
+    """Whether the agent is kept to the tools of its proxy, as far as that is known by now."""
+
+    isolation: Literal["guaranteed", "best_effort", "none"]
+    version: str = ""  # of the agent's program
+    tools: tuple[str, ...] = ()  # what its model has, where the agent tells
+
+
+DisplayEvent = TextDelta | Thought | ToolStarted | ToolFinished | UsageReport | IsolationReport

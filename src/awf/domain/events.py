@@ -14,6 +14,7 @@ import msgspec
 __all__ = [
     "EVENT_FORMAT",
     "EVENT_TYPES",
+    "AgentIsolation",
     "AgentText",
     "AgentThought",
     "AgentTool",
@@ -167,6 +168,17 @@ class AgentTool(Event, frozen=True, kw_only=True, tag="agent.tool"):
     input: dict[str, Any] = {}
     output: str = ""
     is_error: bool = False
+    bypass: bool = False  # a tool of the agent's own, although it was to have only those of the proxy
+
+
+class AgentIsolation(Event, frozen=True, kw_only=True, tag="agent.isolation"):
+    """Whether an agent is kept to the tools of its proxy. It is said again when more is known."""
+
+    step: str
+    provider: str
+    isolation: Literal["guaranteed", "best_effort", "none"]
+    version: str = ""
+    tools: list[str] = []
 
 
 class ToolCallStarted(Event, frozen=True, kw_only=True, tag="tool.call.started"):
@@ -263,6 +275,7 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     AgentThought,
     AgentTool,
     AgentUsage,
+    AgentIsolation,
     ToolCallStarted,
     ToolCallFinished,
     ApprovalRequired,

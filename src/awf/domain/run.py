@@ -55,6 +55,7 @@ class ErrorInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     state: str = ""
     exit_status: int | None = None  # what `awf run` should exit with, when the workflow chose it
     abort: bool = False  # ends the run whatever the workflow's routes say
+    permanent: bool = False  # trying again would come to the same
 
 
 class Session(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import tempfile
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -119,6 +121,9 @@ class MemoryRun:
 
     def output_path(self, path: str, stream: str) -> str:
         raise AwfError("SYSTEM.IO.WRITE_FAILED", f"Output of {path} ({stream}) does not fit into memory.")
+
+    def folder(self, name: str) -> str:
+        return os.path.join(tempfile.gettempdir(), f"awf-memory-{self.run_id}", name)
 
     async def cancelled(self) -> str:
         message = await self.wait(_CANCEL, None)

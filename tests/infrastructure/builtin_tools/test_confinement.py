@@ -139,7 +139,17 @@ async def test_a_line_break_in_a_name_is_read_when_it_is_there_but_never_made(be
     assert "\n" not in await bench.fails("RESOURCE_NOT_FOUND", "Read", file_path="no\nsuch")
     assert "line break" in await bench.fails("INVALID_ARGUMENTS", "Write", file_path="new\n", content="")
     assert "line break" in await bench.fails("INVALID_ARGUMENTS", "Write", file_path="a/new\n/b", content="")
+    assert "line break" in await bench.fails("INVALID_ARGUMENTS", "Write", file_path="a/b/new\n", content="")
     assert bench.names() == ["odd\nname"]
+    await bench.text("Write", file_path="odd\nname", content="two\n")
+    await bench.text("Edit", file_path="odd\nname", old_string="two", new_string="three")
+    assert (bench.root / "odd\nname").read_text() == "three\n"
+
+
+async def test_dots_behind_a_folder_that_is_not_there_are_told_and_nothing_is_made(bench):
+    message = await bench.fails("RESOURCE_NOT_FOUND", "Write", file_path="new/../file", content="")
+    assert "no folder new" in message
+    assert bench.names() == []
 
 
 async def test_a_file_in_the_place_of_a_folder_is_told(bench):

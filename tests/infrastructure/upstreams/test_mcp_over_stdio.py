@@ -299,7 +299,7 @@ async def test_a_cancelled_call_is_told_to_the_server(odd, context, era, tmp_pat
 async def test_a_server_that_never_answers_is_ended_after_the_timeout(odd, context, tmp_path):
     server = odd("--mute", "--starts", tmp_path / "starts", timeout=0.5, patience=0.1)
 
-    with pytest.raises(AwfError, match="did not answer within 0.5 s of its start") as caught:
+    with pytest.raises(AwfError, match=r"did not answer within 0\.5 s of its start") as caught:
         await server.list_tools()
 
     assert caught.value.code == "EXECUTION.MCP_SERVER.UNAVAILABLE"
@@ -387,7 +387,7 @@ async def test_a_server_that_dies_fails_every_call_with_its_last_words(odd, cont
     waiting = [loop.create_task(server.call_tool("never", {}, context)) for _ in range(3)]
     await asyncio.sleep(0)
 
-    with pytest.raises(ToolFailure, match="(?s)exit status 3.*last words of the server") as caught:
+    with pytest.raises(ToolFailure, match=r"(?s)exit status 3.*last words of the server") as caught:
         await server.call_tool("die", {}, context)
 
     assert caught.value.code == "EXECUTION_FAILED"
@@ -476,7 +476,7 @@ async def test_closing_ends_the_server_and_whoever_waits(odd, context, tmp_path,
 async def test_closing_does_not_wait_for_a_server_that_has_not_answered_yet(odd, context, until, tmp_path):
     server = odd("--mute", "--starts", tmp_path / "starts", timeout=1000)
     call = asyncio.get_running_loop().create_task(server.list_tools())
-    await until(lambda: (tmp_path / "starts").exists())
+    await until((tmp_path / "starts").exists)
 
     async with asyncio.timeout(60):
         await server.close()

@@ -152,16 +152,17 @@ class McpWeb:
         for key in (request.rpc, name):
             if key in self.special:
                 return await self.special[key](request, writer)
-        if self.era == "legacy" and request.rpc != "initialize":
-            if request.headers.get("mcp-session-id") not in self.sessions:
-                status = 404 if "mcp-session-id" in request.headers else 400
-                return as_json(
-                    {"jsonrpc": "2.0", "id": "server-error", "error": {"code": -32600, "message": "?"}},
-                    status,
-                )
+        if self._is_unknown(request):
+            status = 404 if "mcp-session-id" in request.headers else 400
+            error = {"code": -32600, "message": "?"}
+            return as_json({"jsonrpc": "2.0", "id": "server-error", "error": error}, status)
         if "id" not in message or "method" not in message:
             return whole(202)
         return await self._result(request, writer)
+
+    def _is_unknown(self, request: Request) -> bool:
+        asks_for_session = self.era == "legacy" and request.rpc != "initialize"
+        return asks_for_session and request.headers.get("mcp-session-id") not in self.sessions
 
     async def _stream(self, request, writer) -> bytes | None:
         if "GET" in self.special:

@@ -105,12 +105,14 @@ class StepContext:
         return self.services.files.read(found)
 
 
-def failed(code: str, message: str, hint: str = "") -> StepResult:
-    return StepResult(status="failed", exit_code=1, error=ErrorInfo(code, message, hint))
+def failed(code: str, message: str, hint: str = "", *, permanent: bool = False) -> StepResult:
+    return StepResult(status="failed", exit_code=1, error=ErrorInfo(code, message, hint, permanent=permanent))
 
 
 def retryable(state: Runnable, result: StepResult, attempt: int) -> bool:
     retry = state.retry
-    if retry is None or attempt >= retry.max_attempts or result.ok or (result.error and result.error.abort):
+    if retry is None or attempt >= retry.max_attempts or result.ok:
+        return False
+    if result.error and (result.error.abort or result.error.permanent):
         return False
     return not retry.retryable_exit_codes or result.exit_code in retry.retryable_exit_codes

@@ -308,7 +308,7 @@ async def _guarded(work: Awaitable[StepResult], limit: float | None) -> StepResu
     except ExpressionError as error:
         return failed("EXECUTION.TEMPLATE.FAILED", error.message, error.hint)
     except AgentFailure as failure:
-        return failed(failure.code, failure.message, failure.hint)
+        return failed(failure.code, failure.message, failure.hint, permanent=not failure.retryable)
     except AwfError as error:
         if error.code.startswith("SYSTEM.STORE"):
             raise

@@ -107,6 +107,10 @@ class OwnedRun(Durability, Protocol):
         """A file for output that is too big to be remembered as a value."""
         ...
 
+    def folder(self, name: str) -> str:
+        """A folder of the run's own, kept with it; it may not exist yet."""
+        ...
+
     async def cancelled(self) -> str:
         """Returns, with the reason, once somebody elsewhere asks the run to stop."""
         ...

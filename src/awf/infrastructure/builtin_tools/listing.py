@@ -60,17 +60,16 @@ def _names(listing: bytes) -> list[str]:
 
 def newest_first(folder: int, names: Iterable[str], check: Callable[[], None]) -> list[str]:
     """Without those that are gone by now."""
-    dated: list[tuple[int, str]] = []
+    dates: dict[str, int] = {}  # no pairs: many small containers keep the garbage collector busy
     look = os.stat
     for number, name in enumerate(names):
         if number % 1024 == 0:
             check()
         try:
-            dated.append((-look(name, dir_fd=folder, follow_symlinks=False).st_mtime_ns, name))
+            dates[name] = look(name, dir_fd=folder, follow_symlinks=False).st_mtime_ns
         except OSError:
             continue
-    dated.sort()
-    return [name for _, name in dated]
+    return sorted(sorted(dates), key=dates.__getitem__, reverse=True)
 
 
 def joined(folder: str, name: str) -> str:

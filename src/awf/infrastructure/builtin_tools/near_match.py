@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from awf.infrastructure.builtin_tools.reading import numbered
+
+if TYPE_CHECKING:
+    import difflib
 
 __all__ = ["why_not_found"]
 
 MOST_LINES_SHOWN = 12
 LONGEST_SHOWN = 160
 MOST_COMPARED = 200_000  # characters; comparing is slow, and an error should come at once
+LONGEST_COMPARED = 200  # of a line
+MOST_EXACT = 30  # lines that are compared letter by letter, which is the slowest
 ALIKE = 0.6
 _NUMBERED = re.compile(r"^\s*\d+\t")
 _LOOK_ALIKE = str.maketrans(
@@ -98,13 +103,20 @@ def _likest(target: str, lines: list[str]) -> int | None:
     import difflib  # late: most edits fit
 
     matcher = difflib.SequenceMatcher(autojunk=False)
-    matcher.set_seq2(target[:200])
-    best, place = ALIKE, None
+    matcher.set_seq2(target[:LONGEST_COMPARED])
+    rough: list[tuple[float, int]] = []
     for at, line in enumerate(lines):
-        matcher.set_seq1(line.strip()[:200])
-        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and matcher.ratio() > best:
-            best, place = matcher.ratio(), at
-    return place
+        matcher.set_seq1(line.strip()[:LONGEST_COMPARED])
+        if matcher.real_quick_ratio() > ALIKE and (likeness := matcher.quick_ratio()) > ALIKE:
+            rough.append((-likeness, at))
+    exact = [(_ratio(matcher, lines[at]), -at) for _, at in sorted(rough)[:MOST_EXACT]]
+    best, place = max(exact, default=(0.0, 0))
+    return -place if best > ALIKE else None
+
+
+def _ratio(matcher: difflib.SequenceMatcher[str], line: str) -> float:
+    matcher.set_seq1(line.strip()[:LONGEST_COMPARED])
+    return matcher.ratio()
 
 
 def _region_at(text: str, position: int, count: int) -> Region:

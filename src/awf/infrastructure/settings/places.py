@@ -17,6 +17,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     project: str  # the .awf folder of the working directory
     config_home: str
     data_home: str
+    cache_home: str
     workflow_roots: list[tuple[str, str]]
     template_dirs: list[str]
     role_dirs: list[str]
@@ -32,6 +33,7 @@ def find_places(cwd: str, environment: Mapping[str, str]) -> Places:
         environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "awf"
     )
     data_home = os.path.join(environment.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share"), "awf")
+    cache_home = os.path.join(environment.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "awf")
     project = os.path.join(cwd, ".awf")
     roots = [(folder, "env") for folder in _listed(environment, "AWF_WORKFLOWS_PATH", cwd)]
     roots += [
@@ -62,6 +64,7 @@ def find_places(cwd: str, environment: Mapping[str, str]) -> Places:
         project=project,
         config_home=config_home,
         data_home=data_home,
+        cache_home=cache_home,
         workflow_roots=roots,
         template_dirs=[os.path.join(project, "templates"), os.path.join(config_home, "templates")],
         role_dirs=_listed(environment, "AWF_ROLES_PATH", cwd) or roles,

@@ -216,6 +216,9 @@ class SqliteRun:
     def output_path(self, path: str, stream: str) -> str:
         return output_path(self._database.folder, self.run_id, path, stream)
 
+    def folder(self, name: str) -> str:
+        return os.path.join(run_folder(self._database.folder, self.run_id), name)
+
     async def cancelled(self) -> str:
         while (message := self._message(CANCEL_TOPIC)) is None:  # noqa: ASYNC110  another process writes it
             await asyncio.sleep(_POLL_SECONDS)

@@ -36,6 +36,8 @@ def messages_in(data: bytes) -> list[dict[str, Any]] | None:
         value = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         value = _leniently(data)
+    except RecursionError:
+        return None
     found = value if isinstance(value, list) else [value]
     if found and all(isinstance(item, dict) and ("method" in item or "id" in item) for item in found):
         return found

@@ -82,6 +82,8 @@ def _words(annotation: Any) -> str:
         return " or ".join("null" if member is type(None) else _words(member) for member in arguments)
     if origin is Literal:
         return ", ".join(f"`{choice}`" for choice in arguments)
+    if origin is list:
+        return f"list: {_words(arguments[0])}"
     return "object" if origin is dict else _WORDS[annotation]
 
 

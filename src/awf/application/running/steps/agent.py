@@ -16,6 +16,7 @@ from awf.domain.agent import (
     AgentReply,
     AgentRequest,
     DisplayEvent,
+    IsolationReport,
     TextDelta,
     Thought,
     ToolFinished,
@@ -23,7 +24,7 @@ from awf.domain.agent import (
     coexistence_warning,
 )
 from awf.domain.errors import AwfError
-from awf.domain.events import AgentText, AgentThought, AgentTool, AgentUsage, Warned
+from awf.domain.events import AgentIsolation, AgentText, AgentThought, AgentTool, AgentUsage, Warned
 from awf.domain.problem import suggest
 from awf.domain.run import Session, StepResult, Usage, add_usage
 from awf.domain.workflow import AgentState, SkillRef
@@ -71,10 +72,10 @@ class AgentCall:
         self.tools = tools
         self.usage: Usage | None = None
         self._tool_calls = 0
+        self._warned = False
         self.provider = _provider(step, step.render(state.provider))
-        if tools is not None and tools.intercepts and self.provider.isolation != "guaranteed":
-            message = coexistence_warning(self.provider.name)
-            step.emit(Warned(path=step.path, message=message, code="USER.MCP_PROXY.UNSUPPORTED_PROVIDER"))
+        if tools is not None and tools.intercepts:
+            self._warn_of(self.provider.isolation)
 
     def prompt(self) -> str:
         state, step = self.state, self.step
@@ -117,10 +118,11 @@ class AgentCall:
             path=step.path,
             prompt=prompt,
             system_prompt=self.system_prompt(),
-            options=step.value(state.options),
+            options=_resolved(step, step.value(state.options)),
             session=session,
             keep_session=state.conversation is not None or state.mode == "conversation",
             cwd=working_directory(step, state.dir),
+            state=step.durable.folder(f"agents/{self.provider.name}"),
             env=process_environment(step, state.env),
             output_schema=state.output_schema,
             tools=self.tools,
@@ -178,10 +180,72 @@ class AgentCall:
             self.step.emit(AgentThought(path=path, step=step, text=shown.text))
         elif isinstance(shown, ToolStarted):
             self._tool_calls += 1
-            self.step.emit(_tool_event(self.step, shown, "started", input=shown.input))
+            self.step.emit(_tool_event(self.step, shown, "started", input=shown.input, bypass=shown.bypass))
+            if shown.bypass:
+                message = f"{self.provider.name} used its own tool {shown.name}, past the proxy."
+                self.step.emit(Warned(path=path, message=message, code="USER.MCP_PROXY.UNSUPPORTED_PROVIDER"))
         elif isinstance(shown, ToolFinished):
             ended = {"output": shown.output, "is_error": shown.is_error}
             self.step.emit(_tool_event(self.step, shown, "finished", **ended))
+        elif isinstance(shown, IsolationReport):
+            self._isolation(shown)
+
+    def _isolation(self, report: IsolationReport) -> None:
+        self.step.emit(
+            AgentIsolation(
+                path=self.step.path,
+                step=self.step.name,
+                provider=self.provider.name,
+                isolation=report.isolation,
+                version=report.version,
+                tools=list(report.tools),
+            )
+        )
+        if self.tools is not None and self.tools.intercepts:
+            self._warn_of(report.isolation)
+
+    def _warn_of(self, isolation: str) -> None:
+        if isolation != "guaranteed" and not self._warned:
+            self._warned = True
+            message = coexistence_warning(self.provider.name)
+            self.step.emit(
+                Warned(path=self.step.path, message=message, code="USER.MCP_PROXY.UNSUPPORTED_PROVIDER")
+            )
+
+
+_REFERENCE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+_SECRET_OPTIONS = {"api_key"}
+
+
+def _resolved(step: StepContext, options: dict[str, Any]) -> dict[str, Any]:
+    """Options with `${env:NAME}` filled in. What comes from a reference, and every key, is masked from then on."""
+    masker = step.services.masker
+
+    def fill(value: Any, name: str) -> Any:
+        if isinstance(value, dict):
+            return {key: fill(item, key) for key, item in value.items()}
+        if isinstance(value, list):
+            return [fill(item, name) for item in value]
+        if not isinstance(value, str):
+            return value
+        filled = _REFERENCE.sub(lambda found: variable(found.group(1)), value)
+        if name in _SECRET_OPTIONS and filled:
+            masker.add(f"options.{name}", filled)
+        return filled
+
+    def variable(name: str) -> str:
+        value = step.services.environment.get(name)
+        if value is None:
+            raise AgentFailure(
+                f"The variable {name} that the options refer to is not set.",
+                code="USER.INPUT.MISSING_ENV",
+                retryable=False,
+                hint=f"export {name}=…",
+            )
+        masker.add(f"env.{name}", value)
+        return value
+
+    return {key: fill(value, key) for key, value in options.items()}
 
 
 def _tool_event(

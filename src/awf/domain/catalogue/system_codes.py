@@ -1,0 +1,48 @@
+"""What is wrong with the surroundings."""
+
+from __future__ import annotations
+
+from awf.domain.catalogue.entry import Entry
+
+__all__ = ["SYSTEM_CODES"]
+
+SYSTEM_CODES: dict[str, Entry] = {
+    "SYSTEM.PLUGIN.UNAVAILABLE": Entry(
+        "Plugins are used but not installed",
+        "The workflow uses a plugin, and the gRPC packages are missing.",
+        "Install the extra: pip install 'awf-suite[plugins]'.",
+    ),
+    "SYSTEM.STORE.UNAVAILABLE": Entry(
+        "The run store cannot be opened",
+        "The storage directory is missing, read-only, or holds a file that is not ours.",
+        "Check its permissions, or choose another directory with --storage or AWF_STORAGE.",
+    ),
+    "SYSTEM.STORE.WRITE_FAILED": Entry(
+        "The run store cannot be written",
+        "The disk is full, or the directory has become read-only. The run stopped; finished steps are safe.",
+        "Free some space, then continue with `awf resume RUN`.",
+    ),
+    "SYSTEM.STORE.NEWER": Entry(
+        "The run store was written by a newer version",
+        "This version does not know its layout, and leaves it alone.",
+        "Upgrade awf, or choose another directory with --storage.",
+    ),
+    "SYSTEM.IO.READ_FAILED": Entry(
+        "A file cannot be read", "It exists, but reading it failed.", "Check its permissions."
+    ),
+    "SYSTEM.IO.WRITE_FAILED": Entry(
+        "A file cannot be written",
+        "The directory is missing, read-only, or the disk is full.",
+        "Check the permissions and the free space.",
+    ),
+    "SYSTEM.TELEMETRY.UNAVAILABLE": Entry(
+        "Tracing is configured but not installed",
+        "An OTLP endpoint is set, and the OpenTelemetry packages are missing.",
+        "Install the extra: pip install 'awf-suite[otel]'.",
+    ),
+    "SYSTEM.INTERNAL.BUG": Entry(
+        "A mistake in awf itself",
+        "Something happened that should not be possible. The details were written to the file named.",
+        "Please report it with that file.",
+    ),
+}

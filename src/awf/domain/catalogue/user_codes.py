@@ -1,0 +1,152 @@
+"""What the person at the keyboard can mend."""
+
+from __future__ import annotations
+
+from awf.domain.catalogue.entry import Entry
+
+__all__ = ["USER_CODES"]
+
+USER_CODES: dict[str, Entry] = {
+    "USER.INPUT.USAGE": Entry(
+        "The command line does not make sense",
+        "An option is unknown, a value is missing, or two options contradict each other.",
+        "Run the command with --help to see what it takes.",
+    ),
+    "USER.INPUT.MISSING_FILE": Entry(
+        "A file that was named does not exist",
+        "A workflow, prompt, script or configuration file could not be found where it was looked for.",
+        "Check the spelling and the working directory; `awf list` shows the workflows that are found.",
+    ),
+    "USER.INPUT.INVALID_FORMAT": Entry(
+        "An input is not written as name=value",
+        "Inputs on the command line are given as --input name=value, once per input.",
+        "Write --input name=value; use --input name=@FILE to take the value from a file.",
+    ),
+    "USER.INPUT.VALIDATION_FAILED": Entry(
+        "One or more inputs are missing or wrong",
+        "A required input has no value, a value has the wrong type, or a rule under `validation` is broken.",
+        "`awf plan WORKFLOW` lists the inputs with their types; give each with --input name=value.",
+    ),
+    "USER.INPUT.MISSING_ENV": Entry(
+        "A required environment variable is not set",
+        "The workflow lists the variable under `env`, and the environment does not have it.",
+        "Set the variable and run again.",
+    ),
+    "USER.INPUT.MISSING_ROLE": Entry(
+        "A role was not found",
+        "`role` names a directory with an AGENTS.md; none of the searched directories has it.",
+        "Create .awf/roles/NAME/AGENTS.md, or set AWF_ROLES_PATH.",
+    ),
+    "USER.INPUT.MISSING_SKILL": Entry(
+        "A skill was not found",
+        "`skills` names directories with a SKILL.md; none of the searched directories has this one.",
+        "Create .awf/skills/NAME/SKILL.md, or set AWF_SKILLS_PATH.",
+    ),
+    "USER.CONFIG.INVALID": Entry(
+        "A configuration file is wrong",
+        "A key in .awf/config.yaml, .awf/plugins.yaml, a plugin.yaml or the file of `awf mcp-serve` is unknown, or has "
+        "a value of the wrong type.",
+        "docs/reference/config.md lists the keys; `awf config show` prints every setting with its origin.",
+    ),
+    "USER.PLUGIN.UNKNOWN": Entry(
+        "There is no such plugin",
+        "Neither .awf/plugins.yaml nor a plugin folder declares it, or it is switched off there.",
+        "`awf plugin list` shows the plugins that are found here; `awf plugin new NAME` writes one.",
+    ),
+    "USER.PLUGIN.UNKNOWN_OPERATION": Entry(
+        "A plugin has no such operation",
+        "The plugin was asked, and the name is not among those it offers.",
+        "`awf plugin check NAME` lists what it offers.",
+    ),
+    "USER.PLUGIN.UNKNOWN_STEP_TYPE": Entry(
+        "A plugin has no such step type",
+        "The plugin was asked, and the name is not among those it offers.",
+        "`awf plugin check NAME` lists what it offers.",
+    ),
+    "USER.PLUGIN.CONFIG": Entry(
+        "A plugin's configuration does not fit",
+        "A key is missing, unknown or of the wrong type, or a ${env:NAME} names a variable that is not set.",
+        "Correct `config` or `env` of the plugin in .awf/plugins.yaml, or set the variable.",
+    ),
+    "USER.PLUGIN.VERSION": Entry(
+        "A plugin is for another version of awf",
+        "`awf_version` in its plugin.yaml excludes this version.",
+        "Install a version of the plugin that fits, or another awf.",
+    ),
+    "USER.MCP_PROXY.UNKNOWN_KEY": Entry(
+        "A key in an mcp_proxy block is not known",
+        "The block knows enable, intercept_builtins, plugin_tools, mcp_servers, approve and approve_timeout; "
+        "what lies inside them is checked as well.",
+        "Check the spelling; docs/reference/workflow.md lists the keys.",
+    ),
+    "USER.MCP_PROXY.UNKNOWN_PLUGIN": Entry(
+        "A plugin that tools should come from does not exist",
+        "plugin_tools names a plugin that neither .awf/plugins.yaml nor a plugin folder declares.",
+        "`awf plugin list` shows the plugins that are found here.",
+    ),
+    "USER.MCP_PROXY.UNKNOWN_OPERATION": Entry(
+        "A plugin has no such operation",
+        "expose names an operation that the plugin does not offer, or whose inputs cannot be described to an agent.",
+        "`awf plugin check NAME` lists what the plugin offers.",
+    ),
+    "USER.MCP_PROXY.NAME_COLLISION": Entry(
+        "Two tools would have the same name",
+        "Built-in tools, plugin operations (PLUGIN_OPERATION) and tools of MCP servers share one list of names.",
+        "Expose only one of the two, or rename the plugin or server.",
+    ),
+    "USER.MCP_PROXY.EMPTY_PROXY": Entry(
+        "A proxy offers nothing",
+        "It is enabled, does not intercept the built-in tools, and adds no plugin tools or MCP servers.",
+        "Add plugin_tools or mcp_servers, set intercept_builtins: true, or remove the block.",
+    ),
+    "USER.MCP_PROXY.UNSUPPORTED_PROVIDER": Entry(
+        "The agent may use tools beside those of the proxy",
+        "A warning: this provider cannot be kept to the proxy's tools, so calls of its own tools bypass AWF.",
+        "Use a provider with guaranteed isolation where every call must be seen.",
+    ),
+    "USER.MCP_PROXY.INVALID_SERVER": Entry(
+        "An MCP server is described in a way that cannot work",
+        "It has neither a command nor a url, or values that contradict each other or are not legal.",
+        "docs/reference/workflow.md describes the keys of a server.",
+    ),
+    "USER.RUN.NOT_FOUND": Entry(
+        "No run has this id",
+        "The id (or its beginning) matches no run in the store, or it matches several.",
+        "`awf history` lists the runs.",
+    ),
+    "USER.RUN.NOT_RESUMABLE": Entry(
+        "The run cannot be resumed",
+        "The run has already completed.",
+        "Start again with `awf rerun RUN`, or from one step with `awf rerun RUN --from STEP`.",
+    ),
+    "USER.RUN.BUSY": Entry(
+        "Another process is running this run",
+        "Exactly one process may own a run, and a living one holds it.",
+        "Watch it with `awf logs -f RUN`, or stop it with `awf cancel RUN`.",
+    ),
+    "USER.RUN.DEFINITION_CHANGED": Entry(
+        "The workflow file has changed since the run started",
+        "A resumed run continues with the definition it started with, which is stored with the run.",
+        "Nothing needs to be done. To use the new file, start a new run with `awf rerun RUN --from STEP`.",
+    ),
+    "USER.RUN.UNKNOWN_STEP": Entry(
+        "The step is not in this run",
+        "`--from` must name a state that the earlier run reached.",
+        "`awf show RUN` lists the steps of a run.",
+    ),
+    "USER.RUN.NOTHING_WAITING": Entry(
+        "Nothing is waiting for an answer",
+        "The run has no open approval or question, or the named one has been answered.",
+        "`awf status RUN` shows what a run is waiting for.",
+    ),
+    "USER.CODE.UNKNOWN": Entry(
+        "No such error code",
+        "`awf explain` knows the codes of this version only.",
+        "`awf explain` without an argument lists them all.",
+    ),
+    "USER.FILE.EXISTS": Entry(
+        "The file is already there",
+        "Nothing is overwritten without being asked to.",
+        "Choose another name, or pass --force.",
+    ),
+}

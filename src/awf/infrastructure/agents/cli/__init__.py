@@ -1,0 +1,1 @@
+"""What all agents that are programs of their own share."""

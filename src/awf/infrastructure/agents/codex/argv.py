@@ -1,0 +1,79 @@
+"""How Codex is started."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from awf.infrastructure.agents.cli.shapes import Invocation
+from awf.infrastructure.agents.codex.home import has_own_endpoint, home_of
+from awf.infrastructure.agents.codex.injection import injection
+from awf.infrastructure.agents.codex.toml import encode
+
+if TYPE_CHECKING:
+    from awf.infrastructure.agents.cli.shapes import Task
+    from awf.infrastructure.agents.codex.options import CodexOptions
+
+__all__ = ["invocation"]
+
+_OPENAI = "https://api.openai.com/v1"
+_KEY = "AWF_CODEX_API_KEY"
+_ARGUMENT = 100_000  # bytes; the system refuses an argument of more than 128 KiB
+
+
+def invocation(task: Task, catalogue: str) -> Invocation:
+    options: CodexOptions = task.options
+    argv = [task.program, "exec", *(["resume", task.session] if task.session else [])]
+    argv += ["--json", "--skip-git-repo-check"]
+    if options.model:
+        argv += ["-m", options.model]
+    flags, settings = injection(task, catalogue)
+    instructions, prompt = _texts(task)
+    settings = {**_quiet(), **_wishes(options), **_endpoint(task), **instructions, **settings}
+    for key, value in settings.items():
+        flags += ["-c", f"{key}={encode(value)}"]
+    key = {_KEY: options.api_key} if options.api_key else {}
+    home = {"CODEX_HOME": home_of(task)}
+    return Invocation(
+        argv=[*argv, *flags, *options.extra_args, "-"], env={**key, **home}, stdin=prompt, files=_made(task)
+    )
+
+
+def _quiet() -> dict[str, Any]:
+    # With analytics each run ends with a wait of five seconds where there is no network.
+    return {"analytics.enabled": False, "check_for_update_on_startup": False}
+
+
+def _wishes(options: CodexOptions) -> dict[str, Any]:
+    found = {"model_reasoning_effort": options.effort, "model_reasoning_summary": options.reasoning_summary}
+    wished: dict[str, Any] = {name: value for name, value in found.items() if value}
+    return wished if options.project_doc else {**wished, "project_doc_max_bytes": 0}
+
+
+def _endpoint(task: Task) -> dict[str, Any]:
+    """A model provider of the step's own."""
+    if not has_own_endpoint(task):
+        return {}
+    options: CodexOptions = task.options
+    provider = {"name": "awf", "base_url": options.base_url or _OPENAI, "wire_api": "responses"}
+    if options.api_key:
+        provider["env_key"] = _KEY
+    elif task.env.get("OPENAI_API_KEY"):
+        provider["env_key"] = "OPENAI_API_KEY"
+    return {"model_provider": "awf", "model_providers.awf": provider}
+
+
+def _texts(task: Task) -> tuple[dict[str, Any], str]:
+    """The system prompt as a setting, or in front of the prompt where it is too long for one."""
+    text = task.system_prompt
+    if not text:
+        return {}, task.prompt
+    if len(encode(text).encode()) <= _ARGUMENT:
+        return {"developer_instructions": text}, task.prompt
+    return {}, f"<system_instructions>\n{text}\n</system_instructions>\n\n{task.prompt}"
+
+
+def _made(task: Task) -> dict[str, str]:
+    """A private home must be there before Codex starts; a file in it sees to that."""
+    if not has_own_endpoint(task) or task.options.env.get("CODEX_HOME"):
+        return {}
+    return {f"{home_of(task)}/.awf": "This folder belongs to a run of awf.\n"}
