@@ -2,7 +2,6 @@
 
 import re
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 from awf.domain.shape import Duration, Record, Template
 
@@ -89,6 +88,8 @@ def _address(server: McpServer) -> list[Trouble]:
 
 
 def _url(url: str) -> list[Trouble]:
+    from urllib.parse import urlsplit  # late: every command that reads workflows loads this module
+
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port

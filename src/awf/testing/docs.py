@@ -16,6 +16,7 @@ __all__ = ["main", "pages", "stale_pages", "write_pages"]
 def pages() -> dict[str, Callable[[], str]]:
     """The pages by their path in the project."""
     from awf.application.authoring.json_schema import workflow_schema
+    from awf.testing.reference.agents_page import agents_page
     from awf.testing.reference.cli_page import cli_page
     from awf.testing.reference.config_page import config_page
     from awf.testing.reference.errors_page import errors_page
@@ -23,6 +24,7 @@ def pages() -> dict[str, Callable[[], str]]:
     from awf.testing.reference.workflow_page import workflow_page
 
     return {
+        "docs/reference/agents.md": agents_page,
         "docs/reference/cli.md": cli_page,
         "docs/reference/config.md": config_page,
         "docs/reference/errors.md": errors_page,

@@ -137,6 +137,9 @@ def _step_facts(step: StepStory) -> Iterator[tuple[str, str]]:
     if step.usage is not None or step.kind == "agent":
         yield "Tokens", tokens(step.usage)
         yield "Cost", cost(step.usage)
+    if step.isolation:
+        around = f"; {step.bypasses} calls of its own tools past the proxy" if step.bypasses else ""
+        yield "Isolation", plain(f"{step.isolation}{around}")
     if step.result and step.result.session:
         yield "Session", element("code", plain(step.result.session.id))
 

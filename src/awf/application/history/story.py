@@ -87,6 +87,8 @@ class StepStory:
     transcript: list[Said | ToolCall] = field(default_factory=list)
     retries: list[Retry] = field(default_factory=list)
     approvals: list[Approval] = field(default_factory=list)
+    isolation: str = ""  # how well an agent was kept to the tools of its proxy
+    bypasses: int = 0
     children: list[StepStory] = field(default_factory=list)
 
     @property

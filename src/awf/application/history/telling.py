@@ -141,6 +141,7 @@ class _Teller:
             call = self._calls[key] = ToolCall(event.get("name", ""))
             self.step(path).transcript.append(call)
         call.input = event.get("input") or call.input
+        self.step(path).bypasses += bool(event.get("bypass"))
         if not begins:
             call.output, call.is_error = event.get("output", ""), bool(event.get("is_error"))
             call.is_finished = True
@@ -167,6 +168,12 @@ class _Teller:
             if not call.is_finished:
                 call.output, call.is_error = event.get("output", ""), bool(event.get("is_error"))
                 call.is_finished = True
+
+    def isolated(self, event: _Fields) -> None:
+        step = self.step(_path(event))
+        version = str(event.get("version", ""))
+        known = f" ({event.get('provider')} {version})" if version else ""
+        step.isolation = f"{str(event.get('isolation', '')).replace('_', ' ')}{known}"
 
     def used(self, event: _Fields) -> None:
         path = _path(event)
@@ -260,6 +267,7 @@ _HANDLERS: dict[str, Callable[[_Teller, _Fields], None]] = {
     "tool.call.started": _Teller.carried_out,
     "tool.call.finished": _Teller.carried_out,
     "agent.usage": _Teller.used,
+    "agent.isolation": _Teller.isolated,
     "approval.required": _Teller.asked,
     "approval.resolved": _Teller.answered,
     "input.required": _said("question", "prompt"),

@@ -88,18 +88,21 @@ def plan_agent(state: AgentState, sight: Foresight, reading: Reading) -> AgentPl
         continues=(state.conversation.continue_from or "") if state.conversation else "",
         output_format=state.output_format or "",
         output_schema=state.output_schema is not None,
-        tools=_proxy(state),
+        tools=_proxy(state, reading.providers.get(provider.value) if provider.complete else None),
     )
 
 
-def _proxy(state: AgentState) -> ProxyPlan | None:
+def _proxy(state: AgentState, provider: AgentProvider | None) -> ProxyPlan | None:
     proxy = state.mcp_proxy
     if proxy is None or not proxy.enable:
         return None
     sources = ["builtin"] if proxy.intercept_builtins else []
     sources += [f"plugin:{one.plugin} ({', '.join(one.expose)})" for one in proxy.plugin_tools]
     sources += [f"mcp:{name}" for name, server in proxy.mcp_servers.items() if server.enabled]
-    return ProxyPlan(only_these=proxy.intercept_builtins, sources=sources, approve=proxy.approve)
+    isolation = "none" if not proxy.intercept_builtins else provider.isolation if provider else ""
+    return ProxyPlan(
+        only_these=proxy.intercept_builtins, sources=sources, approve=proxy.approve, isolation=isolation
+    )
 
 
 def _check_options(provider: Foreseen, options: Foreseen, sight: Foresight, reading: Reading) -> None:

@@ -111,6 +111,7 @@ class ProxyPlan(_Sparse, frozen=True):
     only_these: bool  # whether its own tools are replaced
     sources: list[str] = []  # builtin, plugin:NAME …
     approve: list[str] = []
+    isolation: str = ""  # how well the agent is kept to them, as far as that is known before it runs
 
 
 class PluginPlan(_Sparse, frozen=True):

@@ -108,6 +108,7 @@ class _Pump:
         self._no_more_input = no_more_input
         self._to_owner, self._to_agent = bytearray(), bytearray()
         self._agent_speaks = self._owner_speaks = True
+        self._said_all = False
         self._poll = select.poll()
 
     def run(self) -> None:
@@ -124,21 +125,27 @@ class _Pump:
             if ready.get(1, 0) & _CAN_WRITE:
                 _give(1, self._to_agent)
             if not self._agent_speaks and not self._to_owner:
-                self._no_more_input()
+                self._say_no_more()
 
     def _wait(self) -> dict[int, int]:
         reads_agent = self._agent_speaks and len(self._to_owner) < _MOST_WAITING
         reads_owner = self._owner_speaks and len(self._to_agent) < _MOST_WAITING
+        wanted = {1: _CAN_WRITE if self._to_agent else 0}  # 0: only whether anybody is there
         if reads_agent:
-            self._poll.register(0, _CAN_READ)
-        self._poll.register(1, _CAN_WRITE if self._to_agent else 0)  # 0: only whether anybody is there
-        self._poll.register(
-            self._owner, (_CAN_READ if reads_owner else 0) | (_CAN_WRITE if self._to_owner else 0)
-        )
+            wanted[0] = _CAN_READ
+        if reads_owner or self._to_owner:
+            wanted[self._owner] = (_CAN_READ if reads_owner else 0) | (_CAN_WRITE if self._to_owner else 0)
+        for number, events in wanted.items():
+            self._poll.register(number, events)
         ready = dict(self._poll.poll())
-        if reads_agent:
-            self._poll.unregister(0)  # at its end it would wake us for ever
+        for number in wanted:
+            self._poll.unregister(number)  # a side that has ended would wake us for ever
         return ready
+
+    def _say_no_more(self) -> None:
+        if not self._said_all:
+            self._said_all = True
+            self._no_more_input()
 
 
 def _take(number: int, into: bytearray) -> bool:

@@ -24,13 +24,28 @@ def serve_alone(config: str, root: str) -> int:
     """Serve until the client goes away; the exit status."""
     tools = _Tools(config, root)
     try:
-        if config:
+        if config and not _is_plain(config):
             tools.prepare()  # a mistake in the file is told at once, not when a tool is asked for
         return run_stdio(Server(name="awf", version=__version__, toolbox=tools.open), finish=tools.close)
     except Exception as error:  # noqa: BLE001  the last line of defence: a person sees no traceback
         from awf.interfaces.cli.failure import report_failure
 
         return report_failure(error, [])
+
+
+def _is_plain(path: str) -> bool:
+    """Whether the file is so simple that nothing can be wrong with it. Then the first answer need not wait for it."""
+    import json
+
+    try:
+        with open(path, "rb") as stream:
+            found = json.loads(stream.read())
+    except (OSError, ValueError, RecursionError):
+        return False
+    if not isinstance(found, dict) or found.keys() - {"intercept_builtins", "root_dir"}:
+        return False
+    root = found.get("root_dir", ".")
+    return found.get("intercept_builtins", True) is True and isinstance(root, str) and os.path.isdir(root)
 
 
 class _Tools:

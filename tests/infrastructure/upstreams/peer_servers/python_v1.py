@@ -33,6 +33,7 @@ async def count(steps: int, ctx: Context) -> str:
 @server.tool()
 async def wait() -> str:
     """Wait until cancelled."""
+    print("the wait has begun", file=sys.stderr, flush=True)
     try:
         await asyncio.Event().wait()
     finally:

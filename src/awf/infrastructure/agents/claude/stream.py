@@ -93,8 +93,8 @@ class ClaudeReader:
         usage = event.get("usage") or {}
         read = sum(usage.get(f"{kind}input_tokens") or 0 for kind in ("", "cache_creation_", "cache_read_"))
         cost = event.get("total_cost_usd")
-        source = "unknown" if cost is None else "reported"
-        yield UsageReport(Usage(read, usage.get("output_tokens") or 0, cost, source))
+        told = usage.get("output_tokens") or 0
+        yield UsageReport(Usage(read, told, cost, "unknown" if cost is None else "reported"))
         text = event.get("result")
         if event.get("is_error") or event.get("subtype") != "success":  # an API error says `success`, too
             status = event.get("api_error_status")

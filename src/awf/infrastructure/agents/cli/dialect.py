@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from awf.domain.shape import Record
     from awf.infrastructure.agents.cli.shapes import Invocation, Reader, Task, Trouble, Version
 
-__all__ = ["Ask", "Dialect", "ExplainsEndings"]
+__all__ = ["Ask", "Dialect", "ExplainsEndings", "WritesAtHome"]
 
 # Run the program with these arguments and give back what it prints; for what must be asked of it beforehand.
 Ask = "Callable[[Sequence[str]], Awaitable[bytes]]"
@@ -61,4 +61,14 @@ class ExplainsEndings(Protocol):
 
     def explain(self, trouble: Trouble, exit_code: int) -> Trouble:
         """The trouble of a program that ended by itself, with what its exit status tells. Pure."""
+        ...
+
+
+@runtime_checkable
+class WritesAtHome(Protocol):
+    """A dialect whose program writes into its home even when it is only asked for its version."""
+
+    @property
+    def home_variable(self) -> str:
+        """The variable that gives it another home."""
         ...

@@ -53,7 +53,7 @@ def check_options(form: type[Record], values: Any, provider: str) -> list[Option
 
 
 def _misfit(wanted: Any, value: Any) -> str:
-    if isinstance(value, str) and "{{" in value:
+    if _open(value):
         return ""
     try:
         msgspec.convert(_trusted(value), wanted, strict=False)
@@ -65,7 +65,12 @@ def _misfit(wanted: Any, value: Any) -> str:
 def _trusted(value: Any) -> Any:
     """Lists and mappings without their placeholders, which may come to anything."""
     if isinstance(value, list):
-        return [item for item in value if not (isinstance(item, str) and "{{" in item)]
+        return [item for item in value if not _open(item)]
     if isinstance(value, dict):
-        return {key: item for key, item in value.items() if not (isinstance(item, str) and "{{" in item)}
+        return {key: item for key, item in value.items() if not _open(item)}
     return value
+
+
+def _open(value: Any) -> bool:
+    """Whether what it comes to is known only when the step runs."""
+    return isinstance(value, str) and ("{{" in value or "${env:" in value)

@@ -3,54 +3,37 @@
 from __future__ import annotations
 
 import contextlib
-import json
+import errno
 import os
 import shutil
 import uuid
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from awf.domain.agent import (
-    AgentFailure,
-    AgentReply,
-    IsolationReport,
-    TextDelta,
-    Thought,
-    ToolFinished,
-    ToolStarted,
-    UsageReport,
-)
+from awf.domain.agent import AgentFailure
 from awf.domain.errors import AwfError
 from awf.domain.ports.command_runner import Command
-from awf.domain.run import Session, Usage, add_usage
-from awf.infrastructure.agents.cli.dialect import ExplainsEndings
+from awf.infrastructure.agents.cli.hearing import Hearing
 from awf.infrastructure.agents.cli.locks import first_run
 from awf.infrastructure.agents.cli.options import check_options, read_options
-from awf.infrastructure.agents.cli.shapes import (
-    Answer,
-    SessionKnown,
-    Task,
-    ToolsOffered,
-    Trouble,
-    version_text,
-)
+from awf.infrastructure.agents.cli.shapes import Task
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-    from awf.domain.agent import AgentRequest, DisplayEvent
+    import msgspec
+
+    from awf.domain.agent import AgentReply, AgentRequest, DisplayEvent
     from awf.domain.ports.command_runner import CommandOutcome, CommandRunner, RunningCommand
     from awf.infrastructure.agents.cli.dialect import Dialect
+    from awf.infrastructure.agents.cli.hearing import Isolation
     from awf.infrastructure.agents.cli.options import OptionProblem
     from awf.infrastructure.agents.cli.programs import Programs
-    from awf.infrastructure.agents.cli.shapes import Heard, Invocation, Reader
+    from awf.infrastructure.agents.cli.shapes import Invocation
 
 __all__ = ["CliAgent"]
 
-_LONGEST_LINE = 32 << 20
-_STDERR_KEPT = 4000
-Isolation = Literal["guaranteed", "best_effort", "none"]
+_LONGEST_LINE = 32 << 20  # a longer one comes in pieces, which are no JSON and so are passed over
+_NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}
 
 
 class CliAgent:
@@ -85,17 +68,19 @@ class CliAgent:
             prepared = await self._dialect.prepare(task, self._asker(task), self._programs.cache)
             invocation = self._dialect.invocation(task, prepared)
             _write(invocation.files)
-            call = _Call(self._dialect, task, show)
-            call.report_isolation()
-            outcome = await self._play(runner, task, invocation, call)
-            return call.reply(outcome, used=request.tools.used if request.tools else None)
+            hearing = Hearing(self._dialect, task, show, loosened=_loosened(task, invocation))
+            hearing.report_isolation()
+            outcome = await self._play(runner, task, invocation, hearing)
+            return hearing.reply(outcome, used=request.tools.used if request.tools else None)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
     async def _task(self, request: AgentRequest, folder: str) -> Task:
         options = read_options(self._dialect.options, request.options)
         env = {**request.env, **options.env}
-        program = self._programs.find(options.program or self._dialect.program, env, self._dialect)
+        program = self._programs.find(
+            options.program or self._dialect.program, env, self._dialect, cwd=request.cwd
+        )
         tools = request.tools
         os.makedirs(request.state, mode=0o700, exist_ok=True)
         return Task(
@@ -115,31 +100,43 @@ class CliAgent:
             version=await self._programs.version(program, self._runner(), env),
         )
 
-    def _asker(self, task: Task) -> Any:
+    def _asker(self, task: Task) -> Callable[[Sequence[str]], Awaitable[bytes]]:
         async def ask(arguments: Sequence[str]) -> bytes:
             return await self._programs.ask(self._runner(), task.program, arguments, task.env)
 
         return ask
 
     async def _play(
-        self, runner: CommandRunner, task: Task, invocation: Invocation, call: _Call
+        self, runner: CommandRunner, task: Task, invocation: Invocation, hearing: Hearing
     ) -> CommandOutcome:
-        temporary = os.path.join(task.folder, "tmp")
-        os.mkdir(temporary, mode=0o700)
-        env = {name: value for name, value in task.env.items() if name not in invocation.without}
-        command = Command(
-            argv=tuple(invocation.argv), cwd=task.cwd, env={**env, "TMPDIR": temporary, **invocation.env}
-        )
+        command = Command(argv=tuple(invocation.argv), cwd=task.cwd, env=_environment(task, invocation))
         async with (
             first_run(invocation.first_run_lock) as others_may_start,
             _started(runner, command, self._dialect) as program,
+            _fed(program, _encoded(invocation.stdin)),
         ):
-            await program.write(invocation.stdin.encode("utf-8", "surrogateescape"))
-            program.close_stdin()
-            async for line in program.lines(call.on_stderr, _LONGEST_LINE):
+            async for line in program.lines(hearing.on_stderr, _LONGEST_LINE):
                 others_may_start()
-                call.hear(line)
+                hearing.hear(line)
             return await program.wait()
+
+
+# -- starting it ---------------------------------------------------------------------------------------------------------
+
+
+def _environment(task: Task, invocation: Invocation) -> dict[str, str]:
+    """What a step asks for by name has the last word."""
+    inherited = {name: value for name, value in task.env.items() if name not in invocation.without}
+    temporary = os.path.join(task.folder, "tmp")
+    os.mkdir(temporary, mode=0o700)
+    return {**inherited, "TMPDIR": temporary, **invocation.env, **task.options.env}
+
+
+def _loosened(task: Task, invocation: Invocation) -> bool:
+    """Whether the step may have undone what keeps the program to our tools."""
+    options = task.options
+    ours = invocation.env.keys() | invocation.without
+    return bool(options.extra_args or options.env.keys() & ours)
 
 
 @contextlib.asynccontextmanager
@@ -149,147 +146,46 @@ async def _started(
     try:
         program = runner.start(command, with_stdin=True)
     except AwfError as error:
+        reason = error.__cause__
+        crowded = isinstance(reason, OSError) and reason.errno in _NO_ROOM
         raise AgentFailure(
-            error.message, code="EXECUTION.AGENT.NOT_FOUND", retryable=False, hint=dialect.install_hint
+            f"{dialect.name}: {error.message}", retryable=crowded, hint=error.hint or dialect.install_hint
         ) from error
     async with program:
         yield program
+
+
+@contextlib.asynccontextmanager
+async def _fed(program: RunningCommand, data: bytes) -> AsyncIterator[None]:
+    """Its input is written while its output is read: one that prints much and reads late must not wait for ever."""
+    import asyncio
+
+    async def feed() -> None:
+        await program.write(data)
+        program.close_stdin()
+
+    feeding = asyncio.get_running_loop().create_task(feed())
+    try:
+        yield
+    finally:
+        feeding.cancel()
+        await asyncio.wait([feeding])
+    if not feeding.cancelled():
+        feeding.result()
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode(
+            "utf-8", "surrogateescape"
+        )  # bytes of a file that were no text stay what they were
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
 
 
 def _write(files: Mapping[str, str]) -> None:
     for path, text in files.items():
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-
-
-class _Call:
-    """What one call is heard to say, put together."""
-
-    def __init__(self, dialect: Dialect, task: Task, show: Callable[[DisplayEvent], None]) -> None:
-        self._dialect = dialect
-        self._task = task
-        self._show = show
-        self._reader: Reader = dialect.reader(task)
-        self._said: list[str] = []
-        self._answer: str | None = None
-        self._session = task.session
-        self._usage: Usage | None = None
-        self._trouble: Trouble | None = None
-        self._connected: bool | None = None
-        self._stderr = bytearray()
-        self.unknown = 0  # lines that nobody understands
-        self.isolation: Isolation = self._expected()
-
-    def _expected(self) -> Isolation:
-        if not self._task.intercepts:
-            return "none"
-        lowest, highest = self._dialect.proven
-        here = self._task.version
-        return "guaranteed" if lowest <= here and here[:2] <= highest[:2] else "best_effort"
-
-    def report_isolation(self, *tools: str) -> None:
-        if self._task.endpoint is not None:
-            self._show(IsolationReport(self.isolation, version_text(self._task.version), tools))
-
-    # -- while it runs -------------------------------------------------------------------------------------------------
-
-    def on_stderr(self, chunk: bytes) -> None:
-        self._stderr.extend(chunk)
-        del self._stderr[:-_STDERR_KEPT]
-
-    def hear(self, line: bytes) -> None:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            event = None
-        if not isinstance(event, dict):
-            self.unknown += bool(line.strip())
-            return
-        heard = list(self._read(event))
-        self.unknown += not heard
-        for one in heard:
-            self._take(one)
-
-    def _read(self, event: dict[str, Any]) -> Any:
-        try:
-            yield from self._reader.read(event)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-            self.unknown += 1  # a known event in an unknown form
-
-    def _take(self, heard: Heard) -> None:
-        match heard:
-            case TextDelta():
-                self._said.append(heard.text)
-                self._show(heard)
-            case ToolStarted():
-                self._show(self._named(heard))
-            case ToolFinished():
-                own = self._dialect.own_tool(heard.name)
-                self._show(msgspec.structs.replace(heard, name=own) if own else heard)
-            case Thought():
-                self._show(heard)
-            case UsageReport():
-                self._usage = add_usage(self._usage, heard.usage)
-            case SessionKnown():
-                self._session = heard.id
-            case Answer():
-                self._answer = heard.text
-            case Trouble():
-                self._trouble = heard
-            case ToolsOffered():
-                self._check_offer(heard)
-
-    def _named(self, call: ToolStarted) -> ToolStarted:
-        """Ours by the name we gave it; another one, where ours should be the only ones, is a way around us."""
-        own = self._dialect.own_tool(call.name)
-        if own is not None:
-            return msgspec.structs.replace(call, name=own)
-        return msgspec.structs.replace(call, bypass=self._task.intercepts)
-
-    def _check_offer(self, offer: ToolsOffered) -> None:
-        if offer.connected is not None:
-            self._connected = offer.connected
-        if offer.names is not None and self._task.intercepts:
-            foreign = [name for name in offer.names if self._dialect.own_tool(name) is None]
-            self.isolation = "best_effort" if foreign else self.isolation
-            self.report_isolation(*offer.names)
-
-    # -- afterwards ----------------------------------------------------------------------------------------------------
-
-    def reply(self, outcome: CommandOutcome, *, used: bool | None) -> AgentReply:
-        for one in self._reader.end():
-            self._take(one)
-        text = self._answer if self._answer is not None else "".join(self._said)
-        trouble = self._trouble or self._silent_failure(outcome, text)
-        if trouble is not None and isinstance(self._dialect, ExplainsEndings) and not outcome.signal:
-            trouble = self._dialect.explain(trouble, outcome.exit_code)
-        if trouble is not None:
-            raise AgentFailure(
-                trouble.message, code=trouble.code, retryable=trouble.retryable, hint=trouble.hint
-            )
-        if used is False or self._connected is False:
-            raise AgentFailure(
-                f"{self._dialect.name} went to work without the tools of AWF: their server did not come up in it.",
-                code="EXECUTION.AGENT.NO_TOOLS",
-                hint=self._last_words() or "Run it again with --log-level debug.",
-            )
-        session = Session(provider=self._dialect.name, id=self._session) if self._session else None
-        return AgentReply(text=text, session=session, usage=self._usage)
-
-    def _silent_failure(self, outcome: CommandOutcome, text: str) -> Trouble | None:
-        """It ended without saying that it failed."""
-        if outcome.exit_code:
-            words = self._last_words()
-            detail = f": {words}" if words else ""
-            return Trouble(message=f"{self._dialect.name} ended with exit code {outcome.exit_code}{detail}")
-        if not text and self._answer is None:
-            words = self._last_words()
-            detail = f" It wrote: {words}" if words else ""
-            return Trouble(message=f"{self._dialect.name} ended without an answer.{detail}")
-        return None
-
-    def _last_words(self) -> str:
-        lines = self._stderr.decode("utf-8", "replace").strip().splitlines()
-        return " ".join(lines[-3:])[-500:]
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(_encoded(text))

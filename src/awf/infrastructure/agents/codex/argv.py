@@ -29,12 +29,14 @@ def invocation(task: Task, catalogue: str) -> Invocation:
     flags, settings = injection(task, catalogue)
     instructions, prompt = _texts(task)
     settings = {**_quiet(), **_wishes(options), **_endpoint(task), **instructions, **settings}
-    for key, value in settings.items():
-        flags += ["-c", f"{key}={encode(value)}"]
+    for setting, value in settings.items():
+        flags += ["-c", f"{setting}={encode(value)}"]
     key = {_KEY: options.api_key} if options.api_key else {}
-    home = {"CODEX_HOME": home_of(task)}
     return Invocation(
-        argv=[*argv, *flags, *options.extra_args, "-"], env={**key, **home}, stdin=prompt, files=_made(task)
+        argv=[*argv, *flags, *options.extra_args, "-"],
+        env={**key, "CODEX_HOME": home_of(task)},
+        stdin=prompt,
+        files=_made(task),
     )
 
 
@@ -54,7 +56,13 @@ def _endpoint(task: Task) -> dict[str, Any]:
     if not has_own_endpoint(task):
         return {}
     options: CodexOptions = task.options
-    provider = {"name": "awf", "base_url": options.base_url or _OPENAI, "wire_api": "responses"}
+    provider: dict[str, Any] = {
+        "name": "awf",
+        "base_url": options.base_url or _OPENAI,
+        "wire_api": "responses",
+    }
+    if options.retries is not None:
+        provider.update(request_max_retries=options.retries, stream_max_retries=options.retries)
     if options.api_key:
         provider["env_key"] = _KEY
     elif task.env.get("OPENAI_API_KEY"):

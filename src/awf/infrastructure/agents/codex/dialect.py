@@ -8,7 +8,7 @@ from awf.infrastructure.agents.codex.argv import invocation
 from awf.infrastructure.agents.codex.catalogue import catalogue_file
 from awf.infrastructure.agents.codex.home import home_of, spent_before
 from awf.infrastructure.agents.codex.options import CodexOptions
-from awf.infrastructure.agents.codex.stream import OURS, CodexReader
+from awf.infrastructure.agents.codex.stream import CodexReader, own_tool
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -40,4 +40,4 @@ class Codex:
         return CodexReader(f"{task.new_session[:8]}.", spent_before(home_of(task), task.session))
 
     def own_tool(self, name: str) -> str | None:
-        return name.removeprefix(OURS) if name.startswith(OURS) else None
+        return own_tool(name)

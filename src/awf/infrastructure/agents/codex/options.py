@@ -31,3 +31,7 @@ class CodexOptions(CommonOptions, frozen=True, kw_only=True):
         Literal["disabled", "cached", "live"] | None, "Its own search of the web, where it has its own tools."
     ] = None
     project_doc: Annotated[bool, "Whether it reads the project's AGENTS.md."] = True
+    retries: Annotated[
+        int | None,
+        "How often it asks the API again before it gives up, with `base_url` or `api_key`; without it Codex's own choice.",
+    ] = None

@@ -15,12 +15,22 @@ if TYPE_CHECKING:
 
     from awf.infrastructure.agents.cli.shapes import Heard
 
-__all__ = ["OURS", "CodexReader"]
+__all__ = ["CodexReader", "own_tool"]
 
-OURS = f"{PROXY_NAME}."  # before the names of our tools, as this reader tells them
+_OURS = f"{PROXY_NAME}."  # before the names of our tools, as this reader tells them
+# They come with any MCP server, cannot be switched off, and talk to MCP servers alone.
+_RESOURCES = {
+    f"codex.{name}" for name in ("list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource")
+}
 _NATIVE = {"command_execution": "shell", "file_change": "apply_patch"}
 _NO_CALLS = {"agent_message", "reasoning", "error", "todo_list"}
 _HARMLESS = {"id", "type", "status", "result", "error", "aggregated_output", "exit_code"}
+
+
+def own_tool(name: str) -> str | None:
+    if name in _RESOURCES:
+        return name.removeprefix("codex.")
+    return name.removeprefix(_OURS) if name.startswith(_OURS) else None
 
 
 class CodexReader:
@@ -93,7 +103,8 @@ class CodexReader:
 def _name(item: dict[str, Any]) -> str:
     if item["type"] == "mcp_tool_call":
         return f"{item['server']}.{item['tool']}"
-    return _NATIVE.get(item["type"], item["type"])
+    kind = str(item["type"])
+    return _NATIVE.get(kind, kind)
 
 
 def _arguments(item: dict[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ class Gemini:
     program = "gemini"
     install_hint = "npm install -g @google/gemini-cli"
     options = GeminiOptions
+    home_variable = "GEMINI_CLI_HOME"
     proven = ((0, 61, 0), (0, 61, 0))
 
     async def prepare(self, task: Task, *_: Any) -> dict[str, Any]:

@@ -11,13 +11,8 @@ from awf.domain.notation import parse_duration
 from awf.domain.problem import suggest
 from awf.domain.run import Session, Usage, add_usage
 from awf.domain.tool import UnknownTool
-from awf.infrastructure.agents.scripted.script import (
-    Action,
-    OptionProblem,
-    check_turns,
-    choose_turn,
-    read_turns,
-)
+from awf.infrastructure.agents.cli.options import OptionProblem
+from awf.infrastructure.agents.scripted.script import Action, check_turns, choose_turn, read_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,19 +9,14 @@ import msgspec
 
 from awf.domain.notation import parse_duration
 from awf.domain.problem import suggest
+from awf.infrastructure.agents.cli.options import OptionProblem
 
-__all__ = ["Action", "OptionProblem", "Turn", "check_turns", "choose_turn", "read_turns"]
+__all__ = ["Action", "Turn", "check_turns", "choose_turn", "read_turns"]
 
 _ACTIONS = {"say", "think", "tool", "wait", "fail", "usage", "crash"}
 _TURN_KEYS = {"match", "expect", "do"}
 _TOOL_KEYS = {"name", "input", "output", "error"}
 _USAGE_KEYS = {"input_tokens", "output_tokens", "cost"}
-
-
-class OptionProblem(msgspec.Struct, frozen=True):
-    key: str
-    message: str
-    hint: str = ""
 
 
 class Action(msgspec.Struct, frozen=True):

@@ -67,14 +67,14 @@ class HttpConnection(asyncio.Protocol):
         """Whether the other side closed it, or said something unasked, while it was idle."""
         if self._transport.is_closing():
             return True
-        poll = select.poll()
-        poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
-        return bool(poll.poll(0))
+        return bool(self._poll.poll(0))
 
     # asyncio's side
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        self._poll = select.poll()
+        self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
 
     def data_received(self, data: bytes) -> None:
         if self._response is None:

@@ -66,6 +66,7 @@ class EventLines:
             events.AgentUsage: self._usage,
             events.ToolCallFinished: self._carried_out,
             events.PluginEvent: self._plugin,
+            events.AgentIsolation: self._isolated,
             events.ApprovalResolved: run_lines.approval_resolved,
             events.InputRequired: run_lines.input_required,
             events.InputReceived: self._received,
@@ -180,6 +181,13 @@ class EventLines:
             Span(cause.rstrip(": "), "bad"),
         )
         return [indented(2 * depth(event.path) + 2, Span("⚙ ", "dim")) + call]
+
+    def _isolated(self, event: events.AgentIsolation) -> list[Line]:
+        if self._verbose < 2:
+            return []
+        tools = f", tools {', '.join(event.tools)}" if event.tools else ""
+        text = f"{event.provider} {event.version}, isolation {event.isolation.replace('_', ' ')}{tools}"
+        return [indented(2 * depth(event.path) + 2, Span(f"· {flat(text, 400)}", "dim"))]
 
     def _plugin(self, event: events.PluginEvent) -> list[Line]:
         if not self._verbose:

@@ -114,7 +114,8 @@ def _agent(indent: int, agent: AgentPlan) -> Iterator[Line]:
 def _tools(agent: AgentPlan) -> str:
     if agent.tools is None:
         return ""
-    beside = "" if agent.tools.only_these else " beside its own"
+    kept = f", isolation {agent.tools.isolation.replace('_', ' ')}" if agent.tools.isolation else ""
+    beside = kept if agent.tools.only_these else " beside its own"
     asks = f"; asks before {', '.join(agent.tools.approve)}" if agent.tools.approve else ""
     return f"{', '.join(agent.tools.sources)}{beside}{asks}"
 

@@ -1,0 +1,183 @@
+"""Gemini CLI, the real one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.journey
+OURS = {f"mcp_awf-proxy_{name}" for name in ("Read", "Write", "Edit", "Bash", "Glob", "Grep")}
+NATIVE = {
+    "name": "native",
+    "prompt": "use your own shell",
+    "turns": [
+        {"tool_calls": [{"tool": "run_shell_command", "args": {"command": "touch native-was-here"}}]},
+        {"text": "It said: {{tool_result}}"},
+    ],
+}
+
+
+def instructions(request):
+    return json.dumps(request["body"]["systemInstruction"])
+
+
+def prompts(request):
+    parts = [part.get("text", "") for content in request["body"]["contents"] for part in content["parts"]]
+    return "\n".join(parts)
+
+
+async def test_its_model_has_our_tools_and_no_other_and_nothing_is_written_elsewhere(agent_lab):
+    lab = agent_lab("gemini")
+    before = lab.files()
+
+    seen = await lab.step("read the note", system_prompt="You are terse SYSMARK.")
+
+    assert seen.tools == OURS
+    assert seen.isolation == "guaranteed"
+    assert [(call.name, call.bypass) for call in seen.agent_calls] == [("Read", False), ("Bash", False)]
+    assert [call.tool for call in seen.our_calls] == ["Read", "Bash"]
+    assert "xyzzy" in seen.output
+    assert "from bash" in seen.output
+    assert seen.text.startswith("Reading. ")
+    assert not seen.output.startswith("Reading")
+    assert all("SYSMARK" in instructions(request) for request in seen.requests)
+    assert "CLI agent" in instructions(seen.requests[0])  # its own prompt is still there
+    assert seen.result.usage.input_tokens > 0
+    assert seen.result.usage.cost is None
+    assert lab.files() == before
+
+
+async def test_a_hidden_tool_of_its_own_does_nothing(agent_lab):
+    lab = agent_lab("gemini", [NATIVE])
+
+    seen = await lab.step("use your own shell")
+
+    assert "not found" in seen.output
+    assert not (lab.project / "native-was-here").exists()
+    assert seen.tools == OURS
+    assert [(call.name, call.bypass) for call in seen.agent_calls] == [("run_shell_command", True)]
+    assert seen.agent_results[0].is_error
+
+
+async def test_a_project_cannot_bring_in_tools_hooks_or_instructions(agent_lab):
+    lab = agent_lab("gemini", [NATIVE])
+    mark = lab.project / "hook-was-here"
+    settings = {
+        "mcpServers": {"evil": {"command": "touch", "args": [str(mark)]}},
+        "hooksConfig": {"enabled": True},
+        "hooks": {
+            "SessionStart": [{"hooks": [{"type": "command", "command": f"touch {mark}", "name": "evil"}]}]
+        },
+    }
+    (lab.project / ".gemini").mkdir()
+    (lab.project / ".gemini" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    (lab.project / ".gemini" / "GEMINI.md").write_text("EVILMARK", encoding="utf-8")
+    (lab.project / "GEMINI.md").write_text("EVILMARK", encoding="utf-8")
+    (lab.project / "evil.md").write_text("EVILMARK", encoding="utf-8")
+    environment = "GEMINI_CLI_TRUST_WORKSPACE=true\nGEMINI_SYSTEM_MD=evil.md\n"
+    (lab.project / ".env").write_text(environment, encoding="utf-8")
+    (lab.project / ".gemini" / ".env").write_text(environment, encoding="utf-8")
+
+    seen = await lab.step("use your own shell")
+
+    assert seen.result.status == "success"
+    assert seen.tools == OURS
+    assert not mark.exists()
+    assert not (lab.project / "native-was-here").exists()
+    i = seen.asked().find("EVILMARK")
+    assert i < 0, seen.asked()[i-700:i+200]
+
+
+async def test_a_file_mentioned_in_the_prompt_is_not_read_past_us(agent_lab):
+    lab = agent_lab("gemini")
+
+    seen = await lab.step("just answer: what do @note.txt and someone@example.org say?")
+
+    assert seen.output == "Just an answer."
+    assert "xyzzy" not in seen.asked()
+    assert "someone@example.org" in prompts(seen.requests[0])
+
+
+async def test_a_prompt_that_begins_with_a_slash_is_a_prompt(agent_lab):
+    lab = agent_lab("gemini")
+
+    seen = await lab.step("/compress is what I type. just answer")
+
+    assert seen.output == "Just an answer."
+    assert "/compress is what I type." in prompts(seen.requests[0])
+
+
+async def test_a_session_goes_on_with_its_role_and_our_tools(agent_lab):
+    lab = agent_lab("gemini")
+    before = lab.files()
+
+    seen = await lab.steps(
+        {
+            "work": lab.state("just answer", system_prompt="ROLEMARK one", conversation={}),
+            "more": lab.state(
+                "say again", system_prompt="ROLEMARK two", conversation={"continue_from": "work"}
+            ),
+        }
+    )
+
+    assert seen.ran.output("more") == "Again, message 2."
+    assert seen.ran.steps["more"].result.session.id == seen.result.session.id
+    assert "ROLEMARK one" in instructions(seen.requests[0])
+    assert "ROLEMARK two" in instructions(seen.requests[-1])
+    assert seen.tools == OURS
+    assert lab.files() == before
+
+
+async def test_its_own_tools_and_ours_are_both_there_when_asked_for(agent_lab):
+    lab = agent_lab("gemini", [NATIVE])
+    (lab.home / ".gemini").mkdir()
+    (lab.home / ".gemini" / "GEMINI.md").write_text("HOMEMARK", encoding="utf-8")
+    before = lab.files()
+
+    seen = await lab.step(
+        "use your own shell", "additive", system_prompt="SYSMARK", options={"approval_mode": "yolo"}
+    )
+
+    assert {"run_shell_command", "read_file", "write_file"} < seen.tools
+    assert {name for name in seen.tools if "Glob" in name}
+    assert (lab.project / "native-was-here").exists()
+    assert seen.isolation == "none"
+    assert "SYSMARK" in instructions(seen.requests[0])
+    assert "HOMEMARK" in seen.asked()
+    (lab.project / "native-was-here").unlink()
+    assert lab.files() == before
+
+
+@pytest.mark.parametrize(
+    ("prompt", "permanent"),
+    [("answer 400", True), ("answer 401", True), ("answer 403", True), ("answer 429", False)],
+)
+async def test_an_error_of_the_api_fails_the_step(agent_lab, prompt, permanent):
+    lab = agent_lab("gemini")
+
+    seen = await lab.step(prompt, options={"max_attempts": 1})
+
+    assert seen.result.status == "failed"
+    assert "scripted" in seen.error.message
+    assert seen.error.permanent is permanent
+
+
+async def test_a_broken_server_and_a_cut_stream_may_be_tried_again(agent_lab):
+    lab = agent_lab("gemini")
+
+    broken = await lab.step("answer 500", options={"max_attempts": 1})
+    cut = await lab.step("cut the stream", options={"max_attempts": 1})
+
+    assert (broken.result.status, broken.error.permanent) == ("failed", False)
+    assert (cut.result.status, cut.error.permanent) == ("failed", False)
+
+
+async def test_without_a_login_it_says_how_to_sign_in(agent_lab):
+    lab = agent_lab("gemini")
+
+    seen = await lab.step("just answer", options={"api_key": None, "base_url": None})
+
+    assert seen.error.permanent
+    assert "api_key" in seen.error.hint
+    assert not seen.requests
