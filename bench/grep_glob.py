@@ -102,7 +102,9 @@ def _rg(tree: Path, *arguments: str) -> Callable[[], Cost]:
     argv = [_program(), *arguments]
 
     def work() -> None:
-        subprocess.run(argv, cwd=tree, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        done = subprocess.run(argv, cwd=tree, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(argv)} ended with {done.returncode}: {done.stderr[-500:]!r}")
 
     return lambda: timed(work)
 

@@ -79,6 +79,7 @@ async def test_a_command_that_takes_too_long_is_ended_with_what_it_said(bench):
     assert result.text.startswith("begun\n[timed out after 0.5 s and was ended")
     assert result.is_error
     assert facts(result)["timed_out"]
+    assert result.meta["awf/error"] == {"code": "TIMEOUT"}
 
 
 async def test_a_command_ended_by_a_signal_says_which(bench):

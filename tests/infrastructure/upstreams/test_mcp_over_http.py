@@ -225,13 +225,17 @@ async def test_closing_ends_the_session_on_the_server(web, serve, at, context):
         await server.call_tool("echo", {}, context)
 
 
-async def test_a_stream_that_is_cut_is_taken_up_again(web, serve, at, context, monkeypatch):
-    monkeypatch.setattr("awf.infrastructure.upstreams.http.channel.RESUMPTION_PAUSE", 0.0)
+async def test_a_stream_that_is_cut_is_taken_up_again_when_the_server_says(
+    web, serve, at, context, monkeypatch
+):
+    monkeypatch.setattr("awf.infrastructure.upstreams.http.channel.RESUMPTION_PAUSE", 1000.0)
     asked = []
 
     async def cut(request, writer):
         asked.append(request)
-        started = web.event({"jsonrpc": "2.0", "method": "notifications/message", "params": {}}, "e1")
+        started = b"retry: 20\n" + web.event(
+            {"jsonrpc": "2.0", "method": "notifications/message", "params": {}}, "e1"
+        )
         start = web.head(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
         return start + web.chunk(started) + b"0\r\n\r\n"
 
@@ -244,6 +248,27 @@ async def test_a_stream_that_is_cut_is_taken_up_again(web, serve, at, context, m
     server = at((await serve(web.McpWeb("legacy", special={"cut": cut, "GET": rest}))).url)
 
     assert (await server.call_tool("cut", {}, context)).text == "the rest"
+
+
+async def test_a_new_session_is_listened_to_again(web, serve, at, context, until):
+    mcp, told = web.McpWeb("legacy"), []
+    asked = []
+
+    async def not_here(request, _):
+        asked.append(request)
+        return web.whole(405)
+
+    mcp.special["GET"] = not_here
+    server = at((await serve(mcp)).url, on_change=lambda: told.append(1))
+    await server.list_tools()
+    await until(lambda: asked)
+    mcp.sessions.clear()
+    del mcp.special["GET"]  # the server comes back, and now offers such a stream
+
+    await server.call_tool("echo", {}, context)
+    await until(lambda: mcp.streams)
+    mcp.say({"method": "notifications/tools/list_changed"})
+    await until(lambda: told)
 
 
 # Cancellation

@@ -60,7 +60,7 @@ async def test_a_hidden_tool_of_its_own_does_nothing(agent_lab):
     assert seen.agent_results[0].is_error
 
 
-async def test_a_project_cannot_bring_in_tools_hooks_or_instructions(agent_lab):
+async def test_a_project_cannot_bring_in_tools_hooks_or_another_system_prompt(agent_lab):
     lab = agent_lab("gemini", [NATIVE])
     mark = lab.project / "hook-was-here"
     settings = {
@@ -72,10 +72,12 @@ async def test_a_project_cannot_bring_in_tools_hooks_or_instructions(agent_lab):
     }
     (lab.project / ".gemini").mkdir()
     (lab.project / ".gemini" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    (lab.project / ".gemini" / "GEMINI.md").write_text("EVILMARK", encoding="utf-8")
-    (lab.project / "GEMINI.md").write_text("EVILMARK", encoding="utf-8")
+    (lab.project / ".gemini" / "system.md").write_text("EVILMARK", encoding="utf-8")
     (lab.project / "evil.md").write_text("EVILMARK", encoding="utf-8")
-    environment = "GEMINI_CLI_TRUST_WORKSPACE=true\nGEMINI_SYSTEM_MD=evil.md\n"
+    (lab.project / "sitecustomize.py").write_text(f"open({str(mark)!r}, 'w').close()\n", encoding="utf-8")
+    environment = (
+        f"GEMINI_CLI_TRUST_WORKSPACE=true\nGEMINI_SYSTEM_MD=evil.md\nPYTHONPATH={lab.project}\n"
+    )
     (lab.project / ".env").write_text(environment, encoding="utf-8")
     (lab.project / ".gemini" / ".env").write_text(environment, encoding="utf-8")
 
@@ -85,8 +87,8 @@ async def test_a_project_cannot_bring_in_tools_hooks_or_instructions(agent_lab):
     assert seen.tools == OURS
     assert not mark.exists()
     assert not (lab.project / "native-was-here").exists()
-    i = seen.asked().find("EVILMARK")
-    assert i < 0, seen.asked()[i-700:i+200]
+    assert "EVILMARK" not in seen.asked()
+    assert "evil.md" not in seen.asked()  # nor a list of the project's files
 
 
 async def test_a_file_mentioned_in_the_prompt_is_not_read_past_us(agent_lab):

@@ -76,7 +76,7 @@ def _result(outcome: CommandOutcome, capture: Capture, timeout: int) -> ToolResu
     return ToolResult(
         content=[{"type": "text", "text": f"{text}\n[{'; '.join(notes)}]"}],
         is_error=outcome.timed_out or outcome.exit_code != 0,
-        meta={"awf": facts},
+        meta={"awf": facts, **({"awf/error": {"code": "TIMEOUT"}} if outcome.timed_out else {})},
     )
 
 

@@ -76,54 +76,9 @@ class Territory:
             raise
         return spot
 
-    def folder(self) -> Folder | None:
-        """The folder, when there is one yet."""
-        if self._folder is None and isinstance(self._place, str) and os.path.isdir(self._place):
-            self._folder = Folder(self._place, absolute=True)
-        return self._folder
-
-    def _made(self) -> Folder:
-        if self._folder is None:
-            path = self._place if isinstance(self._place, str) else self._place()
-            os.makedirs(path, mode=0o700, exist_ok=True)
-            self._folder = Folder(path, absolute=True)
-        return self._folder
-
-
-class Territory:
-    def __init__(self, root: Folder, spool: Spool) -> None:
-        self.root = root
-        self._spool = spool
-
-    def readable(self, path: str) -> Spot:
-        return _existing(self._top(path), path)
-
-    def changeable(self, path: str) -> Spot:
-        return _existing(self.root, path)
-
-    def writable(self, path: str) -> Spot:
-        """With its parent folders made."""
-        if path.endswith("/"):
-            raise ToolFailure(
-                "INVALID_ARGUMENTS", f"{printable(path)} names a folder. Give the path of a file."
-            )
-        try:
-            spot = self.root.find(path, make_parents=True)
-        except MissingParent as reason:  # a `..` behind a folder that is not there
-            with reason.found as found:
-                raise not_found(found, path) from reason
-        try:
-            check_new_name(spot.name)
-        except ToolFailure:
-            with spot:
-                if spot.status() is None:
-                    spot.forget_parents()
-                    raise
-        return spot
-
     def folder(self, path: str) -> str:
         """The path of an existing folder in the root; of the root itself when no path is given."""
-        with self.readable(path or ".") as spot:
+        with self.changeable(path or ".") as spot:
             os.close(spot.enter())
             return os.path.normpath(spot.path)
 

@@ -178,7 +178,10 @@ class McpClient:
         now = asyncio.get_running_loop().time()
         pause = self._restarts.pause(now)
         if pause is None:
-            message = f'MCP server "{self.name}" fails again and again, and is left alone for a minute.'
+            seconds = self._restarts.allowed_in(now)
+            message = (
+                f'MCP server "{self.name}" fails again and again, and is left alone for {seconds:.0f} s.'
+            )
             raise unavailable(f"{message} {self._last_fault}", hint="Mend the server, then try again.")
         if pause:
             await asyncio.sleep(pause)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import signal
 from collections import Counter
@@ -20,8 +21,16 @@ from awf.domain.agent import (
     UsageReport,
 )
 from awf.domain.run import Session, Usage, add_usage
+from awf.infrastructure.agents.cli.dialect import ExplainsEndings
 from awf.infrastructure.agents.cli.lines import event_of
-from awf.infrastructure.agents.cli.shapes import Answer, SessionKnown, ToolsOffered, Trouble, version_text
+from awf.infrastructure.agents.cli.shapes import (
+    Answer,
+    ReadsReports,
+    SessionKnown,
+    ToolsOffered,
+    Trouble,
+    version_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -150,6 +159,14 @@ class Hearing:
             self.isolation = "best_effort" if foreign else self.isolation
             self.report_isolation(*offer.names)
 
+    def read_report(self, before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
+        """What the program wrote into its report file, and what was in it before this call."""
+        if after is None or not isinstance(self._reader, ReadsReports):
+            return
+        with contextlib.suppress(*_MALFORMED):
+            for one in self._reader.report(before, after):
+                self._take(one)
+
     # -- afterwards ----------------------------------------------------------------------------------------------------
 
     def reply(self, outcome: CommandOutcome, *, used: bool | None) -> AgentReply:
@@ -160,6 +177,7 @@ class Hearing:
         text = self._answer if self._answer is not None else "".join(self._said)
         trouble = self._trouble or self._silent_failure(outcome, text)
         if trouble is not None:
+            trouble = self._explained(trouble, outcome)
             raise AgentFailure(
                 trouble.message, code=trouble.code, retryable=trouble.retryable, hint=trouble.hint
             )
@@ -171,6 +189,11 @@ class Hearing:
             )
         session = Session(provider=self._dialect.name, id=self._session) if self._session else None
         return AgentReply(text=text, session=session, usage=self._usage)
+
+    def _explained(self, trouble: Trouble, outcome: CommandOutcome) -> Trouble:
+        if isinstance(self._dialect, ExplainsEndings) and not outcome.signal:
+            return self._dialect.explain(trouble, outcome.exit_code)
+        return trouble
 
     def _close_calls(self) -> None:
         """Whoever watches must not go on waiting for calls that nobody works on any more."""

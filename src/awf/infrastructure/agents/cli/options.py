@@ -32,7 +32,16 @@ class CommonOptions(Record, frozen=True, kw_only=True):
 
 def read_options(form: type[Record], values: dict[str, Any]) -> Any:
     """Options that have been checked, as their type."""
-    return msgspec.convert(values, form, strict=False)
+    from awf.domain.agent import AgentFailure
+
+    try:
+        return msgspec.convert(values, form, strict=False)
+    except msgspec.ValidationError as error:  # a placeholder came to something that looks like one
+        raise AgentFailure(
+            f"An option does not fit: {error}.".replace("`", "'"),
+            code="WORKFLOW.VALIDATION.INVALID_OPTIONS",
+            retryable=False,
+        ) from error
 
 
 def check_options(form: type[Record], values: Any, provider: str) -> list[OptionProblem]:

@@ -13,6 +13,7 @@ from awf.domain.agent import AgentFailure
 from awf.domain.errors import AwfError
 from awf.domain.ports.command_runner import Command
 from awf.infrastructure.agents.cli.hearing import Hearing
+from awf.infrastructure.agents.cli.dialect import WritesAtHome
 from awf.infrastructure.agents.cli.locks import first_run
 from awf.infrastructure.agents.cli.options import check_options, read_options
 from awf.infrastructure.agents.cli.shapes import Task
@@ -70,7 +71,9 @@ class CliAgent:
             _write(invocation.files)
             hearing = Hearing(self._dialect, task, show, loosened=_loosened(task, invocation))
             hearing.report_isolation()
+            before = _report(invocation)
             outcome = await self._play(runner, task, invocation, hearing)
+            hearing.read_report(before, _report(invocation))
             return hearing.reply(outcome, used=request.tools.used if request.tools else None)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -97,8 +100,14 @@ class CliAgent:
             endpoint=await tools.endpoint() if tools is not None else None,
             intercepts=tools is not None and tools.intercepts,
             output_schema=request.output_schema,
-            version=await self._programs.version(program, self._runner(), env),
+            version=await self._programs.version(program, self._runner(), self._elsewhere(env, folder)),
         )
+
+    def _elsewhere(self, env: Mapping[str, str], folder: str) -> Mapping[str, str]:
+        """Where the program can be asked for its version and leaves nothing at the user's home."""
+        if isinstance(self._dialect, WritesAtHome):
+            return {**env, self._dialect.home_variable: folder}
+        return env
 
     def _asker(self, task: Task) -> Callable[[Sequence[str]], Awaitable[bytes]]:
         async def ask(arguments: Sequence[str]) -> bytes:
@@ -172,6 +181,17 @@ async def _fed(program: RunningCommand, data: bytes) -> AsyncIterator[None]:
         await asyncio.wait([feeding])
     if not feeding.cancelled():
         feeding.result()
+
+
+def _report(invocation: Invocation) -> dict[str, Any] | None:
+    """None where there is no report, or nothing that can be read as one."""
+    if not invocation.report_file:
+        return None
+    try:
+        with open(invocation.report_file, "rb") as stream:
+            return event_of(stream.read())
+    except OSError:
+        return None
 
 
 def _encoded(text: str) -> bytes:

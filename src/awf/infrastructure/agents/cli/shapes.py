@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -18,6 +18,7 @@ __all__ = [
     "Heard",
     "Invocation",
     "Reader",
+    "ReadsReports",
     "SessionKnown",
     "Task",
     "ToolsOffered",
@@ -55,6 +56,7 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     without: frozenset[str] = frozenset()  # variables that it must not inherit
     stdin: str = ""
     files: dict[str, str] = {}  # path → text
+    report_file: str = ""  # a JSON file that the program writes; its reader gets it when the program has ended
     first_run_lock: str = (
         ""  # a file: programs that share it start one after another until each has said something
     )
@@ -101,6 +103,15 @@ class Reader(Protocol):
 
     def end(self) -> Iterable[Heard]:
         """The output has ended: what can only be told now, such as sums and an answer put together."""
+        ...
+
+
+@runtime_checkable
+class ReadsReports(Protocol):
+    """A reader whose program writes a file besides what it prints."""
+
+    def report(self, before: dict[str, Any] | None, after: dict[str, Any]) -> Iterable[Heard]:
+        """What the file tells, and what it told before the call, where it was there already. Pure."""
         ...
 
 

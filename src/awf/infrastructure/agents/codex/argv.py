@@ -31,12 +31,16 @@ def invocation(task: Task, catalogue: str) -> Invocation:
     settings = {**_quiet(), **_wishes(options), **_endpoint(task), **instructions, **settings}
     for setting, value in settings.items():
         flags += ["-c", f"{setting}={encode(value)}"]
-    key = {_KEY: options.api_key} if options.api_key else {}
+    private = has_own_endpoint(task) and "CODEX_HOME" not in options.env
     return Invocation(
         argv=[*argv, *flags, *options.extra_args, "-"],
-        env={**key, "CODEX_HOME": home_of(task)},
+        env={
+            **({_KEY: options.api_key} if options.api_key else {}),
+            **({"CODEX_HOME": home_of(task)} if private else {}),
+        },
         stdin=prompt,
-        files=_made(task),
+        # The folder must be there before Codex starts; a file in it sees to that.
+        files={f"{home_of(task)}/.awf": "This folder belongs to a run of awf.\n"} if private else {},
     )
 
 
@@ -78,10 +82,3 @@ def _texts(task: Task) -> tuple[dict[str, Any], str]:
     if len(encode(text).encode()) <= _ARGUMENT:
         return {"developer_instructions": text}, task.prompt
     return {}, f"<system_instructions>\n{text}\n</system_instructions>\n\n{task.prompt}"
-
-
-def _made(task: Task) -> dict[str, str]:
-    """A private home must be there before Codex starts; a file in it sees to that."""
-    if not has_own_endpoint(task) or task.options.env.get("CODEX_HOME"):
-        return {}
-    return {f"{home_of(task)}/.awf": "This folder belongs to a run of awf.\n"}

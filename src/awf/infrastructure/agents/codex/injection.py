@@ -71,6 +71,9 @@ def _no_own_tools(catalogue: str) -> dict[str, Any]:
         "tools.experimental_request_user_input.enabled": False,
         "tools.update_plan.enabled": False,
         "model_catalog_json": catalogue,
+        # Of its own skills the model would read that it has tools to use them with.
+        "skills.include_instructions": False,
+        "skills.bundled.enabled": False,
         **{f"features.{name}": False for name in _FEATURES},
     }
 

@@ -18,9 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["auth_type", "has_key", "invocation"]
 
 _OTHER_LOGINS = frozenset({"GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_API_KEY"})
-# A file `.env` of the project could set these where they are not set, and so replace the whole system prompt or have
-# the project's own settings loaded.
-_PINNED = {"GEMINI_SYSTEM_MD": "false", "GEMINI_WRITE_SYSTEM_MD": "false"}
+
+# It loads a file `.env` of the project, which sets what is not set yet. With these the project could replace the whole
+# system prompt, send the key elsewhere, or run code of its own in our server.
+_PINNED = {
+    "GEMINI_SYSTEM_MD": "false",
+    "GEMINI_WRITE_SYSTEM_MD": "false",
+    **dict.fromkeys(("GOOGLE_GEMINI_BASE_URL", "NODE_OPTIONS", "BASH_ENV"), ""),
+    **dict.fromkeys(("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"), ""),
+    **dict.fromkeys(("LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT"), ""),
+}
 
 
 def invocation(task: Task, prepared: Mapping[str, Any]) -> Invocation:
@@ -34,8 +41,8 @@ def invocation(task: Task, prepared: Mapping[str, Any]) -> Invocation:
     return Invocation(
         argv=[*argv, *more, *options.extra_args],
         env={
+            **(_pinned(task) if task.intercepts else {}),
             "GEMINI_CLI_HOME": os.path.dirname(own_folder(task)),
-            **(_PINNED if task.intercepts else {}),
             **_endpoint(options),
         },
         without=_OTHER_LOGINS if options.api_key else frozenset(),
@@ -61,6 +68,10 @@ def auth_type(task: Task, users: Mapping[str, Any]) -> str:
     auth = security.get("auth") if isinstance(security, dict) else None
     chosen = auth.get("selectedType") if isinstance(auth, dict) else None
     return chosen if isinstance(chosen, str) else ""
+
+
+def _pinned(task: Task) -> dict[str, str]:
+    return {name: value for name, value in _PINNED.items() if name not in task.env}
 
 
 def _endpoint(options: GeminiOptions) -> dict[str, str]:

@@ -37,7 +37,8 @@ priority = 950
 def injection(task: Task, users: Mapping[str, Any], auth: str) -> tuple[list[str], dict[str, str]]:
     """Arguments and files."""
     own = own_folder(task)
-    settings = merged({} if task.intercepts else users, _settings(task, users, auth))
+    theirs = {} if task.intercepts else users
+    settings = merged(theirs, _settings(task, theirs, auth))
     files = {os.path.join(own, "settings.json"): json.dumps(settings)}
     if task.system_prompt:
         files[os.path.join(own, ROLE_FILE)] = task.system_prompt
@@ -57,7 +58,7 @@ def _settings(task: Task, users: Mapping[str, Any], auth: str) -> dict[str, Any]
         "general": general,
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},
-        "context": {"fileName": _instruction_files(task, users)},
+        "context": {"fileName": _instruction_files(users)},
     }
     if auth:
         settings["security"] = {"auth": {"selectedType": auth}}
@@ -65,16 +66,18 @@ def _settings(task: Task, users: Mapping[str, Any], auth: str) -> dict[str, Any]
         settings["model"] = {"maxSessionTurns": options.max_turns}
     if task.intercepts:
         settings |= {"hooksConfig": {"enabled": False}, "skills": {"enabled": False}}
-        settings["context"]["fileFiltering"] = {"enableRecursiveFileSearch": False}
+        # Otherwise it puts a list of the project's files into the prompt, and looks for files the prompt may mean.
+        settings["context"] |= {
+            "includeDirectoryTree": False,
+            "fileFiltering": {"enableRecursiveFileSearch": False},
+        }
     if task.endpoint is not None:
         settings["mcpServers"] = {PROXY_NAME: _server(task.endpoint.command)}
     return settings
 
 
-def _instruction_files(task: Task, users: Mapping[str, Any]) -> list[str]:
+def _instruction_files(users: Mapping[str, Any]) -> list[str]:
     """What a step says of itself is read as instructions in the home are, so the agent's own prompt stays."""
-    if task.intercepts:
-        return [ROLE_FILE]
     context = users.get("context")
     named = context.get("fileName") if isinstance(context, dict) else None
     theirs = [named] if isinstance(named, str) else named

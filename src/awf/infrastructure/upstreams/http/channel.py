@@ -34,6 +34,7 @@ __all__ = ["HttpChannel"]
 LEAVING_SECONDS = 2.0
 RESUMPTIONS = 5
 RESUMPTION_PAUSE = 1.0
+LONGEST_PAUSE = 10.0
 _ACCEPT = "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
 _STREAM = "text/event-stream"
 _FOR_THE_CALLER = frozenset({401, 403, 429})
@@ -53,11 +54,12 @@ class HttpChannel:
         self._session_is_gone = False
         self._last_heard = ""
         self._background = Background()
-        self._closed = False
+        self._retry = RESUMPTION_PAUSE
+        self._ended = asyncio.Event()
 
     @property
     def alive(self) -> bool:
-        return not self._closed
+        return not self._ended.is_set()
 
     @property
     def _is_legacy(self) -> bool:
@@ -88,11 +90,11 @@ class HttpChannel:
 
     async def hear(self) -> None:
         if not await self._follow(self._last_heard):
-            # No such stream here: nothing will ever be heard, and there is no use in asking again.
-            await asyncio.get_running_loop().create_future()
+            # No such stream here: there is no use in asking again before the next session.
+            await self._ended.wait()
 
     async def close(self) -> None:
-        self._closed = True
+        self._ended.set()
         await self._background.close()
         if self._session and not self._session_is_gone:
             self._session_is_gone = True
@@ -179,7 +181,10 @@ class HttpChannel:
         except OSError:
             if not reader.last_id:
                 raise
-        self._last_heard = reader.last_id if call is None else self._last_heard
+        if reader.retry is not None:
+            self._retry = min(reader.retry, LONGEST_PAUSE)
+        if call is None:
+            self._last_heard = reader.last_id
         return reader.last_id
 
     def _receive(self, message: dict[str, Any]) -> None:
@@ -190,7 +195,7 @@ class HttpChannel:
     async def _resume(self, call: Call, last_event: str) -> None:
         """The older era lets a server cut a stream and be asked for the rest of it."""
         for _ in range(RESUMPTIONS if last_event and self._is_legacy else 0):
-            await asyncio.sleep(RESUMPTION_PAUSE)
+            await asyncio.sleep(self._retry)
             if not await self._follow(last_event, call) or call.answer.done():
                 break
         if not call.answer.done():
@@ -202,6 +207,8 @@ class HttpChannel:
         lines = self._lines() + (f"Last-Event-ID: {last_event}\r\n" if last_event else "")
         connection, response = await self._door.send("GET", lines, repeatable=True)
         try:
+            if response.status >= 500:
+                raise refusal(self._name, response, b"")
             if response.status != 200 or response.content_type != _STREAM:
                 return False
             await self._events(call, response)

@@ -1,0 +1,88 @@
+"""Requests to any address, over connections that are kept by origin."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING
+
+from awf import __version__
+from awf.domain.ports.http_client import HttpBroken
+from awf.infrastructure.http_client.address import address_of
+from awf.infrastructure.http_client.pool import ConnectionPool
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from awf.infrastructure.http_client.address import Address
+    from awf.infrastructure.http_client.response import Response
+
+__all__ = ["LeanHttpClient"]
+
+ADDRESSES_KEPT = 64
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+_OURS = frozenset({"content-length", "transfer-encoding", "connection"})
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+class LeanHttpClient:
+    """An `HttpClient`."""
+
+    def __init__(self) -> None:
+        self._pools: dict[tuple[bool, str, int], ConnectionPool] = {}
+        self._addresses: dict[str, Address] = {}
+
+    async def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        repeatable: bool = False,
+    ) -> Response:
+        address = self._address(url)
+        data = _request(method, address, headers or {}, body)
+        pool = self._pool(address)
+        connection = await pool.take()
+        was_kept = connection.reused
+        try:
+            return await connection.exchange(data)
+        except HttpBroken:
+            if not (repeatable and was_kept):
+                raise
+        # The server closed a kept connection just when it was used again.
+        return await (await pool.take(fresh=True)).exchange(data)
+
+    async def close(self) -> None:
+        await asyncio.gather(*(pool.close() for pool in self._pools.values()))
+
+    def _address(self, url: str) -> Address:
+        address = self._addresses.get(url)
+        if address is None:
+            address = address_of(url)
+            if len(self._addresses) >= ADDRESSES_KEPT:
+                self._addresses.clear()
+            self._addresses[url] = address
+        return address
+
+    def _pool(self, address: Address) -> ConnectionPool:
+        origin = address[:3]
+        pool = self._pools.get(origin)
+        if pool is None:
+            pool = self._pools[origin] = ConnectionPool(address)
+        return pool
+
+
+def _request(method: str, address: Address, headers: Mapping[str, str], body: bytes) -> bytes:
+    fields = {"host": f"Host: {address.authority}", "user-agent": f"User-Agent: awf/{__version__}"}
+    for key, value in headers.items():
+        # A line end would begin a header, or a whole request, of somebody else's making.
+        if key.lower() in _OURS or not _NAME.fullmatch(key) or _CONTROL.search(value):
+            raise ValueError(f"the header {key!r} cannot be sent")
+        fields[key.lower()] = f"{key}: {value}"
+    if body or method in _WITH_BODY:
+        fields["content-length"] = f"Content-Length: {len(body)}"
+    lines = "\r\n".join(fields.values())
+    return f"{method} {address.target} HTTP/1.1\r\n{lines}\r\n\r\n".encode() + body

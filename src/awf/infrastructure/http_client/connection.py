@@ -1,0 +1,176 @@
+"""One TCP or TLS connection that carries one exchange at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+from typing import TYPE_CHECKING, cast
+
+import httptools
+
+from awf.domain.ports.http_client import HttpBroken, HttpGarbled
+from awf.infrastructure.http_client.response import Response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["HttpConnection", "words"]
+
+HEADERS_LIMIT = 64 * 1024
+PARTING_SECONDS = 1.0
+
+
+class HttpConnection(asyncio.Protocol):
+    """`on_free` hears when a finished exchange leaves it ready for the next one."""
+
+    def __init__(
+        self, on_free: Callable[[HttpConnection], None], on_lost: Callable[[HttpConnection], None]
+    ) -> None:
+        self.idle_since = 0.0
+        self.reused = False
+        self.closed = asyncio.get_running_loop().create_future()
+        self._on_free = on_free
+        self._on_lost = on_lost
+        self._response: Response | None = None
+        self._keep = False
+        self._headers_size = 0
+        self._until_close = True
+        self._parting: asyncio.TimerHandle | None = None
+        self._parser = httptools.HttpResponseParser(self)
+
+    async def exchange(self, data: bytes) -> Response:
+        """Send a whole request and wait for the head of its answer. Whoever reads the answer lets go of it."""
+        response = self._send(data)
+        try:
+            await response.opened()
+        except BaseException:
+            self.abort()
+            raise
+        return response
+
+    def _send(self, data: bytes) -> Response:
+        self._response = Response(self)
+        self._keep = False
+        if self.closed.done():
+            self._response.fail(HttpBroken("the connection was closed"))
+        else:
+            self._transport.write(data)
+        return self._response
+
+    def finish(self) -> None:
+        """The reader needs no more of the answer. What little may be left of it is waited for."""
+        if self._response is None or self._transport.is_closing():
+            return
+        if self._response.complete:
+            self._next()
+        elif self._response.failure is not None or not self._response.status:
+            self.abort()
+        else:
+            loop = asyncio.get_running_loop()
+            self._parting = loop.call_later(PARTING_SECONDS, self.abort)
+            self._transport.resume_reading()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def pause(self) -> None:
+        self._transport.pause_reading()
+
+    def resume(self) -> None:
+        self._transport.resume_reading()
+
+    def is_stale(self) -> bool:
+        """Whether the other side closed it, or said something unasked, while it was idle."""
+        if self._transport.is_closing():
+            return True
+        return bool(self._poll.poll(0))
+
+    # asyncio's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._poll = select.poll()
+        self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+
+    def data_received(self, data: bytes) -> None:
+        if self._response is None:
+            self.abort()
+            return
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as reason:
+            self._response.fail(HttpGarbled(f"the answer is not HTTP/1.1 ({reason})"))
+            self.abort()
+        else:
+            if self._response is not None:
+                self._response.wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        response = self._response
+        if response is not None and not response.complete:
+            # Without a length the end of the connection is the end of the answer.
+            if response.status and self._until_close and exc is None:
+                response.complete = True
+            else:
+                response.fail(
+                    HttpBroken(words(exc) if exc else "the connection was closed in the middle of the answer")
+                )
+            response.wake()
+        if self._parting is not None:
+            self._parting.cancel()
+        if not self.closed.done():
+            self.closed.set_result(None)
+        self._on_lost(self)
+
+    # httptools' side
+
+    def on_message_begin(self) -> None:
+        self._headers_size = 0
+        self._until_close = True
+        if self._response is not None:
+            self._response.headers = {}
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers_size += len(name) + len(value)
+        if self._headers_size > HEADERS_LIMIT:
+            raise ValueError("its headers are too long")
+        key = name.decode("latin-1").lower()
+        if key in {"content-length", "transfer-encoding"}:
+            self._until_close = False
+        if self._response is not None:
+            self._response.headers[key] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if self._response is not None and status >= 200:  # 1xx only says that more is to come
+            self._response.status = status
+
+    def on_body(self, body: bytes) -> None:
+        if self._response is not None and self._parting is None:
+            self._response.put(body)
+
+    def on_message_complete(self) -> None:
+        if self._response is None or not self._response.status:
+            return
+        self._response.complete = True
+        self._keep = self._parser.should_keep_alive()
+        self._response.wake()
+        if self._parting is not None:
+            self._parting.cancel()
+            self._parting = None
+            self._next()
+
+    def _next(self) -> None:
+        """Give it back for the next exchange, if the other side agrees."""
+        self._response = None
+        if self._keep and not self._transport.is_closing():
+            self.reused = True
+            self._on_free(self)
+        else:
+            self._transport.close()
+
+
+def words(reason: BaseException) -> str:
+    """What the operating system says, for the middle of a sentence."""
+    text = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
+    return str(text).rstrip(".")
