@@ -90,7 +90,7 @@ def test_a_mistake_in_the_file_is_told_before_anything_is_served(content, code, 
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--confg=x"], ["--config"], ["extra"], ["--config=missing.json"]], ids=lambda one: " ".join(one)
+    "arguments", [["--confg=x"], ["--config"], ["extra"], ["--config=missing.json"]], ids=" ".join
 )
 def test_a_command_line_that_makes_no_sense_is_refused_in_words(arguments, tmp_path):
     done = serve(tmp_path, *arguments)

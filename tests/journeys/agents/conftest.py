@@ -55,6 +55,7 @@ MODELS = {
     "codex": "gpt-5.5",
     "opencode": "fake-model",
     "github_copilot": "fake-model",
+    "openai_compatible": "fake-model",
 }
 NOTE = "xyzzy"
 PATIENCE = 30.0
@@ -95,7 +96,10 @@ SCRIPTS = [
 
 
 def program_of(provider: str, folder: Path) -> Path:
-    """A folder with nothing but the program and the Node it needs."""
+    """A folder with nothing but the program and the Node it needs; empty for a provider that needs no program."""
+    if provider not in PACKAGES:
+        folder.mkdir(parents=True)
+        return folder
     package, program, native = PACKAGES[provider]
     installed = requested(lambda: npm_peer(package)) / "node_modules"
     found = (
@@ -259,6 +263,16 @@ class AgentLab:
         if mode and tools:
             self._note(self.provider, mode, tools)
         return Seen(ran, requests, names[0], tools)
+
+    async def together(self, states: dict[str, dict[str, Any]]) -> dict[str, Any]:
+        """Run states at the same time, whatever becomes of each; their results by name."""
+        group = {"type": "parallel", "parallel": list(states), "strategy": "best_effort", "on_success": "done"}
+        workflow = {
+            "name": "journey",
+            "states": {"initial": "group", "group": group, **states, "done": {"type": "terminal"}},
+        }
+        ran = await self.lab.run(json.dumps(workflow))
+        return {name: ran.steps[f"group/{name}"].result for name in states}
 
     # -- what is left --------------------------------------------------------------------------------------------
 

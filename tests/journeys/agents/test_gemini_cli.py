@@ -75,9 +75,7 @@ async def test_a_project_cannot_bring_in_tools_hooks_or_another_system_prompt(ag
     (lab.project / ".gemini" / "system.md").write_text("EVILMARK", encoding="utf-8")
     (lab.project / "evil.md").write_text("EVILMARK", encoding="utf-8")
     (lab.project / "sitecustomize.py").write_text(f"open({str(mark)!r}, 'w').close()\n", encoding="utf-8")
-    environment = (
-        f"GEMINI_CLI_TRUST_WORKSPACE=true\nGEMINI_SYSTEM_MD=evil.md\nPYTHONPATH={lab.project}\n"
-    )
+    environment = f"GEMINI_CLI_TRUST_WORKSPACE=true\nGEMINI_SYSTEM_MD=evil.md\nPYTHONPATH={lab.project}\n"
     (lab.project / ".env").write_text(environment, encoding="utf-8")
     (lab.project / ".gemini" / ".env").write_text(environment, encoding="utf-8")
 
@@ -151,28 +149,29 @@ async def test_its_own_tools_and_ours_are_both_there_when_asked_for(agent_lab):
     assert lab.files() == before
 
 
-@pytest.mark.parametrize(
-    ("prompt", "permanent"),
-    [("answer 400", True), ("answer 401", True), ("answer 403", True), ("answer 429", False)],
-)
-async def test_an_error_of_the_api_fails_the_step(agent_lab, prompt, permanent):
+ERRORS = {
+    "refused": ("answer 401", True),
+    "forbidden": ("answer 403", True),
+    "wrong": ("answer 400", True),
+    "busy": ("answer 429", False),
+    "broken": ("answer 500", False),
+    "cut": ("cut the stream", False),
+}
+
+
+async def test_errors_of_the_api_fail_the_step_and_tell_whether_to_try_again(agent_lab):
     lab = agent_lab("gemini")
 
-    seen = await lab.step(prompt, options={"max_attempts": 1})
+    found = await lab.together(
+        {name: lab.state(prompt, options={"max_attempts": 1}) for name, (prompt, _) in ERRORS.items()}
+    )
 
-    assert seen.result.status == "failed"
-    assert "scripted" in seen.error.message
-    assert seen.error.permanent is permanent
-
-
-async def test_a_broken_server_and_a_cut_stream_may_be_tried_again(agent_lab):
-    lab = agent_lab("gemini")
-
-    broken = await lab.step("answer 500", options={"max_attempts": 1})
-    cut = await lab.step("cut the stream", options={"max_attempts": 1})
-
-    assert (broken.result.status, broken.error.permanent) == ("failed", False)
-    assert (cut.result.status, cut.error.permanent) == ("failed", False)
+    assert {result.status for result in found.values()} == {"failed"}
+    assert {name: result.error.permanent for name, result in found.items()} == {
+        name: permanent for name, (_, permanent) in ERRORS.items()
+    }
+    assert "scripted 401" in found["refused"].error.message
+    assert found["refused"].error.hint
 
 
 async def test_without_a_login_it_says_how_to_sign_in(agent_lab):

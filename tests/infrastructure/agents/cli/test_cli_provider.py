@@ -285,7 +285,7 @@ async def test_files_are_for_the_user_alone(world):
 async def ended(world, until, body):
     """Run until it is under way, then give it up, as a step's timeout does."""
     world.program(body)
-    working = spawn(world.run())
+    working = spawn(world.run(), "agent", awaited=True)
     await until((world.folder / "under-way").exists, "its start")
     working.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from typing import TYPE_CHECKING
 
 from awf.infrastructure.agents.claude.injection import injection
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["invocation"]
 
+_KEEPS_INSTRUCTIONS = (2, 1, 260)
+
 
 def invocation(task: Task) -> Invocation:
     options: ClaudeOptions = task.options
@@ -23,16 +26,31 @@ def invocation(task: Task) -> Invocation:
         argv += ["--effort", options.effort]
     if options.max_turns is not None:
         argv += ["--max-turns", str(options.max_turns)]
-    if task.system_prompt:
-        argv += ["--append-system-prompt", task.system_prompt]
     argv += ["--resume", task.session] if task.session else ["--session-id", task.new_session]
+    instructions, texts = _instructions(task)
     more, variables, files = injection(task)
     return Invocation(
-        argv=[*argv, *more, *options.extra_args],
-        env={**_quiet(), **_endpoint(options), **variables},
+        argv=[*argv, *instructions, *more, *options.extra_args],
+        env={**_quiet(), **_endpoint(options), **_retries(options), **variables},
         stdin=task.prompt,
-        files=files,
+        files={**texts, **files},
     )
+
+
+def _instructions(task: Task) -> tuple[list[str], dict[str, str]]:
+    """In a file: an argument has a limit of its own, and everybody on the machine can read it."""
+    if not task.system_prompt:
+        return [], {}
+    path = os.path.join(task.folder, "system-prompt.md")
+    argv = ["--append-system-prompt-file", path]
+    if task.session and task.version >= _KEEPS_INSTRUCTIONS:
+        argv += ["--system-prompt-snapshot", "off"]  # else those of the session's first call would stay
+    return argv, {path: task.system_prompt}
+
+
+def _retries(options: ClaudeOptions) -> dict[str, str]:
+    """Its own ten attempts take minutes, in which a step only seems to hang."""
+    return {"CLAUDE_CODE_MAX_RETRIES": str(options.max_retries)}
 
 
 def _quiet() -> dict[str, str]:

@@ -22,7 +22,7 @@ class Claude:
     program = "claude"
     install_hint = "npm install -g @anthropic-ai/claude-code"
     options = ClaudeOptions
-    proven = ((2, 1, 0), (2, 1, 325))
+    proven = ((2, 1, 153), (2, 1, 325))  # 2.1.0 was seen to warm up helpers that have native tools
 
     async def prepare(self, *_: Any) -> dict[str, Any]:
         return {}

@@ -15,8 +15,9 @@ class ClaudeOptions(CommonOptions, frozen=True, kw_only=True):
         Literal["low", "medium", "high", "xhigh", "max"] | None, "How hard the model thinks."
     ] = None
     max_turns: Annotated[int | None, "The most turns the agent may take."] = None
+    max_retries: Annotated[int, "How often it asks the API again after an error, before the step fails."] = 3
     permission_mode: Annotated[
-        Literal["default", "acceptEdits", "plan", "bypassPermissions", "dontAsk"] | None,
+        Literal["default", "manual", "acceptEdits", "auto", "plan", "dontAsk", "bypassPermissions"] | None,
         "What its own tools may do without asking, where it has them.",
     ] = None
     allowed_tools: Annotated[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from awf.domain.agent import TextDelta, Thought, ToolFinished, ToolStarted, UsageReport
 from awf.domain.ports.tools import PROXY_NAME
 from awf.domain.run import Usage
-from awf.infrastructure.agents.cli.shapes import Answer, SessionKnown, ToolsOffered, Trouble
+from awf.infrastructure.agents.cli.shapes import Answer, CostSoFar, SessionKnown, ToolsOffered, Trouble
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["ClaudeReader"]
 
 _PERMANENT = {400, 401, 403, 404, 413}
+_USED_UP = {"error_max_turns", "error_max_budget_usd"}  # the next attempt would come just as far
 
 
 class ClaudeReader:
@@ -31,10 +32,10 @@ class ClaudeReader:
         match event.get("type"):
             case "system":
                 yield from self._system(event)
-            case "stream_event":
+            case "stream_event" if not event.get("parent_tool_use_id"):
                 yield from self._piece(event["event"])
             case "assistant":
-                yield from self._assistant(event["message"])
+                yield from self._assistant(event["message"], of_helper=bool(event.get("parent_tool_use_id")))
             case "user":
                 yield from self._results(event["message"])
             case "result":
@@ -63,8 +64,9 @@ class ClaudeReader:
                 self._streamed.add(self._message)
                 yield Thought(delta["thinking"])
 
-    def _assistant(self, message: dict[str, Any]) -> Iterator[Heard]:
-        shown = message["id"] in self._streamed
+    def _assistant(self, message: dict[str, Any], *, of_helper: bool) -> Iterator[Heard]:
+        """What an agent says that this one called is between the two; what it does is told."""
+        shown = of_helper or message["id"] in self._streamed
         for block in message["content"]:
             if block["type"] == "tool_use":
                 self._calls[block["id"]] = block["name"]
@@ -92,16 +94,16 @@ class ClaudeReader:
         yield SessionKnown(event["session_id"])
         usage = event.get("usage") or {}
         read = sum(usage.get(f"{kind}input_tokens") or 0 for kind in ("", "cache_creation_", "cache_read_"))
-        cost = event.get("total_cost_usd")
-        told = usage.get("output_tokens") or 0
-        yield UsageReport(Usage(read, told, cost, "unknown" if cost is None else "reported"))
+        yield UsageReport(Usage(read, usage.get("output_tokens") or 0))
+        if event.get("total_cost_usd") is not None:
+            yield CostSoFar(float(event["total_cost_usd"]))
         text = event.get("result")
         if event.get("is_error") or event.get("subtype") != "success":  # an API error says `success`, too
             status = event.get("api_error_status")
             errors = "; ".join(map(str, event.get("errors") or []))
             yield Trouble(
                 message=str(text or errors or event.get("terminal_reason") or event.get("subtype")),
-                retryable=status not in _PERMANENT,
+                retryable=status not in _PERMANENT and event.get("subtype") not in _USED_UP,
             )
         else:
             yield Answer(str(text or ""))

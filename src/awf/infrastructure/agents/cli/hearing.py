@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import signal
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,12 +26,14 @@ from awf.infrastructure.agents.cli.dialect import ExplainsEndings
 from awf.infrastructure.agents.cli.lines import event_of
 from awf.infrastructure.agents.cli.shapes import (
     Answer,
+    CostSoFar,
     ReadsReports,
     SessionKnown,
     ToolsOffered,
     Trouble,
     version_text,
 )
+from awf.infrastructure.agents.cli.spending import spent_before, spent_by_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,12 +49,11 @@ Isolation = Literal["guaranteed", "best_effort", "none"]
 
 _log = logging.getLogger("awf.agents")
 _STDERR_KEPT = 4000
-_CANNOT_RUN = {
-    126,
-    127,
-}  # how a shell, and `env`, say that a program is not there: it will not be there next time
+# How a shell, and `env`, say that a program is not there: it will not be there next time.
+_CANNOT_RUN = {126, 127}
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError)
 _KINDS_KEPT = 50
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Hearing:
@@ -68,8 +70,10 @@ class Hearing:
         self._answer: str | None = None
         self._session = task.session
         self._usage: Usage | None = None
+        self._total: float | None = None  # the cost of the session, where that is what the program tells
         self._trouble: Trouble | None = None
         self._connected: bool | None = None
+        self._offered: frozenset[str] | None = None  # what its model may call, where the program tells
         self._open: dict[str, str] = {}  # tool calls that have not come back
         self._stderr = bytearray()
         self.unread = 0  # lines that are no events
@@ -135,6 +139,8 @@ class Hearing:
                 self._show(heard)
             case UsageReport():
                 self._usage = add_usage(self._usage, heard.usage)
+            case CostSoFar():
+                self._total = heard.cost
             case SessionKnown():
                 self._session = heard.id
             case Answer():
@@ -145,16 +151,21 @@ class Hearing:
                 self._check_offer(heard)
 
     def _named(self, call: ToolStarted) -> ToolStarted:
-        """Ours by the name we gave it; another one, where ours should be the only ones, is a way around us."""
+        """Ours by the name we gave it; another one, where ours should be the only ones, is a way around us.
+
+        Unless the program is known not to have it: models call tools that are not there, and nothing comes of it.
+        """
         own = self._dialect.own_tool(call.name)
         if own is not None:
             return msgspec.structs.replace(call, name=own)
-        return msgspec.structs.replace(call, bypass=self._task.intercepts)
+        there = self._offered is None or call.name in self._offered
+        return msgspec.structs.replace(call, bypass=self._task.intercepts and there)
 
     def _check_offer(self, offer: ToolsOffered) -> None:
         if offer.connected is not None:
             self._connected = offer.connected
         if offer.names is not None and self._task.intercepts:
+            self._offered = frozenset(offer.names)
             foreign = [name for name in offer.names if self._dialect.own_tool(name) is None]
             self.isolation = "best_effort" if foreign else self.isolation
             self.report_isolation(*offer.names)
@@ -188,7 +199,19 @@ class Hearing:
                 hint=self._last_words() or "Run it again with --log-level debug.",
             )
         session = Session(provider=self._dialect.name, id=self._session) if self._session else None
-        return AgentReply(text=text, session=session, usage=self._usage)
+        return AgentReply(text=text, session=session, usage=self._with_cost())
+
+    def _with_cost(self) -> Usage | None:
+        """The share of this call in what the session has cost. Never guessed: without the sum before, it is unknown."""
+        if self._total is None:
+            return self._usage
+        usage = self._usage or Usage()
+        before = spent_before(self._task.state, self._session) if self._task.session else 0.0
+        spent_by_now(self._task.state, self._session, self._total)
+        if before is None:
+            return usage
+        share = self._total - before if self._total >= before else self._total  # less: it began to count anew
+        return msgspec.structs.replace(usage, cost=round(share, 9), cost_source="reported")
 
     def _explained(self, trouble: Trouble, outcome: CommandOutcome) -> Trouble:
         if isinstance(self._dialect, ExplainsEndings) and not outcome.signal:
@@ -221,8 +244,9 @@ class Hearing:
         return None
 
     def _last_words(self) -> str:
-        lines = self._stderr.decode("utf-8", "replace").strip().splitlines()
-        return " ".join(lines[-3:])[-500:]
+        """Of long lines the beginning: what went wrong is told first, and where it was noticed after that."""
+        lines = _COLOUR.sub("", self._stderr.decode("utf-8", "replace")).strip().splitlines()
+        return " ".join(line[:300] for line in lines[-3:])
 
 
 def _ending(outcome: CommandOutcome) -> str:

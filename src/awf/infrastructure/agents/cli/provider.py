@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from awf.domain.agent import AgentFailure
 from awf.domain.errors import AwfError
 from awf.domain.ports.command_runner import Command
-from awf.infrastructure.agents.cli.hearing import Hearing
 from awf.infrastructure.agents.cli.dialect import WritesAtHome
+from awf.infrastructure.agents.cli.hearing import Hearing
+from awf.infrastructure.agents.cli.lines import event_of
 from awf.infrastructure.agents.cli.locks import first_run
 from awf.infrastructure.agents.cli.options import check_options, read_options
 from awf.infrastructure.agents.cli.shapes import Task
@@ -196,9 +197,7 @@ def _report(invocation: Invocation) -> dict[str, Any] | None:
 
 def _encoded(text: str) -> bytes:
     try:
-        return text.encode(
-            "utf-8", "surrogateescape"
-        )  # bytes of a file that were no text stay what they were
+        return text.encode("utf-8", "surrogateescape")  # bytes of a file that are no text stay as they are
     except UnicodeEncodeError:
         return text.encode("utf-8", "replace")
 

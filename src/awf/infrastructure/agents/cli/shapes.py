@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "CostSoFar",
     "Heard",
     "Invocation",
     "Reader",
@@ -56,7 +57,9 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     without: frozenset[str] = frozenset()  # variables that it must not inherit
     stdin: str = ""
     files: dict[str, str] = {}  # path → text
-    report_file: str = ""  # a JSON file that the program writes; its reader gets it when the program has ended
+    report_file: str = (
+        ""  # a JSON file that the program writes; its reader gets it when the program has ended
+    )
     first_run_lock: str = (
         ""  # a file: programs that share it start one after another until each has said something
     )
@@ -76,6 +79,12 @@ class ToolsOffered(msgspec.Struct, frozen=True, kw_only=True):
     connected: bool | None = None
 
 
+class CostSoFar(msgspec.Struct, frozen=True):
+    """What the whole session has cost, earlier calls included; the share of this call is worked out from it."""
+
+    cost: float
+
+
 class Answer(msgspec.Struct, frozen=True):
     """The final text, where the program tells it apart from what was said on the way."""
 
@@ -91,7 +100,7 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     hint: str = ""
 
 
-Heard = DisplayEvent | SessionKnown | ToolsOffered | Answer | Trouble
+Heard = DisplayEvent | SessionKnown | ToolsOffered | CostSoFar | Answer | Trouble
 
 
 class Reader(Protocol):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from awf.infrastructure.agents.cli.shapes import Invocation
 from awf.infrastructure.agents.codex.home import has_own_endpoint, home_of
 from awf.infrastructure.agents.codex.injection import injection
+from awf.infrastructure.agents.codex.role import in_front
 from awf.infrastructure.agents.codex.toml import encode
 
 if TYPE_CHECKING:
@@ -20,14 +21,14 @@ _KEY = "AWF_CODEX_API_KEY"
 _ARGUMENT = 100_000  # bytes; the system refuses an argument of more than 128 KiB
 
 
-def invocation(task: Task, catalogue: str) -> Invocation:
+def invocation(task: Task, catalogue: str = "", *, role_is_told: bool = False) -> Invocation:
     options: CodexOptions = task.options
     argv = [task.program, "exec", *(["resume", task.session] if task.session else [])]
     argv += ["--json", "--skip-git-repo-check"]
     if options.model:
         argv += ["-m", options.model]
     flags, settings = injection(task, catalogue)
-    instructions, prompt = _texts(task)
+    instructions, prompt = _texts(task, role_is_told=role_is_told)
     settings = {**_quiet(), **_wishes(options), **_endpoint(task), **instructions, **settings}
     for setting, value in settings.items():
         flags += ["-c", f"{setting}={encode(value)}"]
@@ -74,11 +75,12 @@ def _endpoint(task: Task) -> dict[str, Any]:
     return {"model_provider": "awf", "model_providers.awf": provider}
 
 
-def _texts(task: Task) -> tuple[dict[str, Any], str]:
-    """The system prompt as a setting, or in front of the prompt where it is too long for one."""
-    text = task.system_prompt
-    if not text:
+def _texts(task: Task, *, role_is_told: bool) -> tuple[dict[str, Any], str]:
+    """The system prompt as a setting; in front of the prompt where that is too long for one, or comes too late."""
+    role = task.system_prompt
+    if not role:
         return {}, task.prompt
-    if len(encode(text).encode()) <= _ARGUMENT:
-        return {"developer_instructions": text}, task.prompt
-    return {}, f"<system_instructions>\n{text}\n</system_instructions>\n\n{task.prompt}"
+    fits = len(encode(role).encode()) <= _ARGUMENT
+    taken = role_is_told if task.session else fits
+    setting = {"developer_instructions": role} if fits else {}
+    return setting, task.prompt if taken else in_front(role, task.prompt)

@@ -7,7 +7,7 @@ import re
 
 from awf.infrastructure.agents.cli.shapes import Trouble
 
-__all__ = ["trouble"]
+__all__ = ["explained", "trouble"]
 
 _STATUS = re.compile(r"\bstatus:? (\d{3})\b")
 _AGAIN = {408, 409, 425, 429}
@@ -28,6 +28,19 @@ def trouble(said: str) -> Trouble:
     else:
         permanent = bool(_PERMANENT.search(f"{kind} {message}"))
     return Trouble(message=message or "Codex failed without a word.", retryable=not permanent)
+
+
+def explained(found: Trouble) -> Trouble:
+    """What it writes only to standard error when it does not even begin."""
+    if "required MCP servers failed" in found.message:
+        message = f"codex did not begin, for the tools of AWF did not come up in it: {found.message}"
+        return Trouble(message=message, code="EXECUTION.AGENT.NO_TOOLS")
+    if "no rollout found" in found.message:
+        hint = "It was begun in another place or has been deleted; run the step that begins it again."
+        return Trouble(
+            message=f"The session cannot be continued: {found.message}", retryable=False, hint=hint
+        )
+    return found
 
 
 def _unwrapped(said: str) -> tuple[str, str]:

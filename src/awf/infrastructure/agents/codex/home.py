@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from awf.infrastructure.agents.cli.shapes import Task
 
-__all__ = ["has_own_endpoint", "home_of", "spent_before"]
+__all__ = ["has_own_endpoint", "home_of", "records_of", "spent_before"]
 
 _MARK = b'"token_count"'
 
@@ -28,12 +28,17 @@ def home_of(task: Task) -> str:
     return task.env.get("CODEX_HOME") or os.path.join(task.env.get("HOME", ""), ".codex")
 
 
+def records_of(home: str, session: str) -> list[str]:
+    """The files in which Codex keeps a session, the newest first."""
+    if not session:
+        return []
+    pattern = os.path.join(glob.escape(home), "sessions", "**", f"*{glob.escape(session)}.jsonl")
+    return sorted(glob.glob(pattern, recursive=True), reverse=True)
+
+
 def spent_before(home: str, session: str) -> dict[str, Any]:
     """The tokens of a session up to now. Codex tells sums over the whole session, also when it is continued."""
-    if not session:
-        return {}
-    pattern = os.path.join(glob.escape(home), "sessions", "**", f"*{glob.escape(session)}.jsonl")
-    for path in sorted(glob.glob(pattern, recursive=True), reverse=True):
+    for path in records_of(home, session):
         if total := _last_total(path):
             return total
     return {}

@@ -23,6 +23,7 @@ _RESOURCES = {
     f"codex.{name}" for name in ("list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource")
 }
 _NATIVE = {"command_execution": "shell", "file_change": "apply_patch"}
+_FAILED = {"failed", "declined"}
 _NO_CALLS = {"agent_message", "reasoning", "error", "todo_list"}
 _HARMLESS = {"id", "type", "status", "result", "error", "aggregated_output", "exit_code"}
 
@@ -86,7 +87,7 @@ class CodexReader:
             self._started.add(call_id)
             yield ToolStarted(call_id, name, _arguments(item))
         if ended:
-            failed = item.get("status") == "failed" or item.get("error") is not None
+            failed = item.get("status") in _FAILED or item.get("error") is not None
             yield ToolFinished(call_id, name, _output(item), failed)
 
     def _completed(self, usage: dict[str, Any]) -> Iterator[Heard]:

@@ -31,10 +31,4 @@ def plain(prompt: str, is_file: Callable[[str], bool]) -> str:
 
 
 def exists_below(folders: Sequence[str]) -> Callable[[str], bool]:
-    def exists(path: str) -> bool:
-        try:
-            return any(os.path.lexists(os.path.join(folder, path)) for folder in folders)
-        except ValueError:  # a null character
-            return True
-
-    return exists
+    return lambda path: any(os.path.lexists(os.path.join(folder, path)) for folder in folders)

@@ -58,10 +58,17 @@ class GeminiReader:
         return ToolFinished(call_id, self._calls.get(call_id, ""), str(output), failed)
 
     def _result(self, event: dict[str, Any]) -> Iterator[Heard]:
-        stats = event.get("stats") or {}
-        yield UsageReport(Usage(stats.get("input_tokens"), stats.get("output_tokens")))
+        yield UsageReport(_usage(event.get("stats") or {}))
         if event.get("status") == "success":
             yield Answer("".join(self._last))
         else:
             said = (event.get("error") or {}).get("message") or self._complaint
             yield Trouble(message=str(said or "Gemini CLI reports an error and does not say which."))
+
+
+def _usage(stats: dict[str, Any]) -> Usage:
+    """The tokens it thought with are only in the total; they are output like the rest. It tells no cost."""
+    read, written = stats.get("input_tokens"), stats.get("output_tokens")
+    if read is None or written is None:
+        return Usage(read, written)
+    return Usage(read, max(written, stats.get("total_tokens", 0) - read))

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from awf.domain.ports.tools import PROXY_NAME
 from awf.infrastructure.agents.opencode.argv import invocation
+from awf.infrastructure.agents.opencode.failures import explained
 from awf.infrastructure.agents.opencode.options import OpenCodeOptions
 from awf.infrastructure.agents.opencode.sessions import database_of
 from awf.infrastructure.agents.opencode.stream import OpenCodeReader
 
 if TYPE_CHECKING:
-    from awf.infrastructure.agents.cli.shapes import Invocation, Task
+    from awf.infrastructure.agents.cli.shapes import Invocation, Task, Trouble
 
 __all__ = ["OpenCode"]
 
@@ -37,3 +38,7 @@ class OpenCode:
 
     def own_tool(self, name: str) -> str | None:
         return name.removeprefix(_OURS) if name.startswith(_OURS) else None
+
+    def explain(self, trouble: Trouble, exit_code: int) -> Trouble:
+        del exit_code
+        return explained(trouble)

@@ -6,30 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 from awf.domain.agent import TextDelta, Thought, ToolFinished, ToolStarted, UsageReport
 from awf.domain.run import Usage
-from awf.infrastructure.agents.cli.shapes import Answer, SessionKnown, Trouble
+from awf.infrastructure.agents.cli.shapes import Answer, SessionKnown
+from awf.infrastructure.agents.opencode.failures import trouble
 from awf.infrastructure.agents.opencode.sessions import session_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from awf.infrastructure.agents.cli.shapes import Heard
+    from awf.infrastructure.agents.cli.shapes import Heard, Trouble
 
 __all__ = ["OpenCodeReader"]
 
 _STAND_IN = "invalid"
-_AGAIN = {408, 409, 425, 429}
-_PERMANENT = {
-    "ProviderAuthError",
-    "ProviderModelNotFoundError",
-    "ContextOverflowError",
-    "MessageOutputLengthError",
-}
 
 
 class OpenCodeReader:
     """Texts come whole, and a call of a tool when it is over. No line says that all is done.
 
-    The answer is what was said in the last step. An error is the last word only if nothing was said after it.
+    The answer is what was said in the last step that said anything. An error is the last word only if nothing came
+    after it.
     """
 
     def __init__(self, database: str = "") -> None:
@@ -37,6 +32,7 @@ class OpenCodeReader:
         self._session = ""
         self._shown = 0
         self._step: list[str] = []
+        self._is_new_step = False
         self._spoke = False
         self._trouble: Trouble | None = None
 
@@ -44,7 +40,7 @@ class OpenCodeReader:
         yield from self._known(event.get("sessionID"))
         match event.get("type"):
             case "step_start":
-                self._step, self._trouble = [], None
+                self._is_new_step, self._trouble = True, None
             case "text":
                 yield from self._text(event["part"]["text"])
             case "reasoning":
@@ -54,7 +50,7 @@ class OpenCodeReader:
             case "step_finish":
                 yield UsageReport(_usage(event["part"]))
             case "error":
-                self._trouble = _trouble(event["error"])
+                self._trouble = trouble(event["error"])
 
     def end(self) -> Iterator[Heard]:
         if self._spoke:
@@ -68,7 +64,8 @@ class OpenCodeReader:
             yield SessionKnown(session_id(session, self._database))
 
     def _text(self, text: str) -> Iterator[Heard]:
-        self._step.append(text)
+        self._step = [text] if self._is_new_step else [*self._step, text]
+        self._is_new_step = False
         yield TextDelta(f"\n\n{text}" if self._spoke else text)
         self._spoke = True
 
@@ -94,15 +91,3 @@ def _usage(part: dict[str, Any]) -> Usage:
     written = int(tokens.get("output") or 0) + int(tokens.get("reasoning") or 0)
     cost = part.get("cost")
     return Usage(read, written, float(cost), "reported") if cost else Usage(read, written)
-
-
-def _trouble(error: dict[str, Any]) -> Trouble:
-    name = str(error.get("name") or "error")
-    data = error.get("data") or {}
-    message = str(data.get("message") or error.get("message") or name)
-    status = data.get("statusCode")
-    if isinstance(status, int):
-        permanent = 400 <= status < 500 and status not in _AGAIN
-    else:
-        permanent = name in _PERMANENT or data.get("isRetryable") is False
-    return Trouble(message=f"{message} (HTTP {status})" if status else message, retryable=not permanent)
