@@ -38,7 +38,7 @@ def new_app(stage: Stage) -> App:
 
 
 async def prepared_run(app: App, file: str) -> Prepared:
-    program = app.execution.program(file)
+    program = await app.execution.program(file)
     return await app.execution.start(program, {}, app.run_services(app.nobody()))
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from awf.application.tools.router import Observers
     from awf.domain.mcp_server import McpServer
     from awf.domain.ports.agent_provider import AgentProvider
+    from awf.domain.ports.http_client import HttpClient
     from awf.domain.ports.person import Person
     from awf.domain.ports.plugins import DeclaredPlugin, PluginFacts, Plugins
     from awf.domain.ports.tool_provider import ToolProvider
@@ -165,8 +166,21 @@ class App:
 
             return made
 
+        def compatible() -> AgentProvider:
+            from awf.infrastructure.agents.openai_compatible.provider import OpenAICompatibleAgent
+
+            return OpenAICompatibleAgent(self.http)
+
         names = ("claude", "gemini", "codex", "opencode", "github_copilot")
-        return LateMapping({**{name: cli(name) for name in names}, "scripted": scripted})
+        programs = {name: cli(name) for name in names}
+        return LateMapping({**programs, "openai_compatible": compatible, "scripted": scripted})
+
+    @staticmethod
+    def http() -> HttpClient:
+        """A client of its own for whoever asks."""
+        from awf.infrastructure.http_client import LeanHttpClient
+
+        return LeanHttpClient()
 
     @functools.cached_property
     def programs(self) -> Programs:
@@ -481,4 +495,4 @@ class _ToolSources:
     def server(self, name: str, server: McpServer, environment: Mapping[str, str]) -> ToolProvider:
         from awf.infrastructure.upstreams import open_server
 
-        return open_server(name, server, self._app.runner, environment)
+        return open_server(name, server, self._app.runner, environment, http=self._app.http)

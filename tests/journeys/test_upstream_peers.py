@@ -12,6 +12,7 @@ import pytest
 
 from awf.domain.mcp_server import McpServer
 from awf.domain.tool import CallContext
+from awf.infrastructure.http_client import LeanHttpClient
 from awf.infrastructure.processes import ProcessRunner
 from awf.infrastructure.upstreams import open_server
 from awf.testing import peers
@@ -63,7 +64,7 @@ async def peer(request, runner, tmp_path):
             port = _free_port()
             stack.enter_context(_running([*command, str(port), way], environment, errors, port))
             config = McpServer(url=f"http://127.0.0.1:{port}/mcp")
-        tools = open_server("peer", config, runner, environment, changed)
+        tools = open_server("peer", config, runner, environment, changed, http=LeanHttpClient)
         try:
             yield Peer(tools, version, errors, changes)
         finally:

@@ -16,6 +16,7 @@ import pytest
 
 from awf.domain.mcp_server import McpServer
 from awf.domain.tool import CallContext
+from awf.infrastructure.http_client import LeanHttpClient
 from awf.infrastructure.processes import ProcessRunner
 from awf.infrastructure.upstreams import open_server
 
@@ -38,7 +39,7 @@ async def odd(runner):
         server = McpServer(
             command=sys.executable, args=[str(HERE / "odd_server.py"), *map(str, options)], **config
         )
-        tools = open_server("odd", server, runner, dict(os.environ), on_change)
+        tools = open_server("odd", server, runner, dict(os.environ), on_change, http=LeanHttpClient)
         if patience is not None:
             tools.client._patience = patience
         opened.append(tools)
@@ -114,7 +115,7 @@ async def at(runner):
     opened = []
 
     def open_at(url, *, patience=None, on_change=None, **config):
-        tools = open_server("web", McpServer(url=url, **config), runner, {}, on_change)
+        tools = open_server("web", McpServer(url=url, **config), runner, {}, on_change, http=LeanHttpClient)
         if patience is not None:
             tools.client._patience = patience
         opened.append(tools)

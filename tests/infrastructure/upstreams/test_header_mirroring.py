@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from awf.infrastructure.upstreams.http.address import address_of
 from awf.infrastructure.upstreams.mirroring import header_value, mirrored_headers, mirrored_parameters
 from awf.infrastructure.upstreams.restarts import Restarts
 
@@ -65,23 +64,6 @@ def test_marks_that_make_no_sense_are_refused(schema):
 def test_data_that_only_looks_like_a_mark_is_left_alone():
     assert mirrored_parameters({"default": {"x-mcp-header": "A"}, "enum": [{"x-mcp-header": "B"}]}) == {}
     assert mirrored_parameters(None) == {}
-
-
-@pytest.mark.parametrize(
-    ("url", "authority", "target"),
-    [
-        ("http://Example.org", "example.org", "/"),
-        ("https://example.org:443/a/b?c=d&e", "example.org", "/a/b?c=d&e"),
-        ("http://[::1]:8080/mcp#part", "[::1]:8080", "/mcp"),
-        ("http://bücher.example/ü x", "xn--bcher-kva.example", "/%C3%BC%20x"),
-        ("http://a/%20already", "a", "/%20already"),
-    ],
-)
-def test_an_address_is_taken_apart(url, authority, target):
-    address = address_of(url)
-
-    assert (address.authority, address.target) == (authority, target)
-    assert address_of(address.url) == address
 
 
 def test_a_server_is_started_again_three_times_a_minute_at_growing_distances():

@@ -605,7 +605,7 @@ async def test_a_question_that_does_no_harm_is_repeated_when_an_idle_connection_
 
 
 async def test_idle_connections_are_closed_after_a_while(web, serve, at, context, until, monkeypatch):
-    monkeypatch.setattr("awf.infrastructure.upstreams.http.pool.IDLE_SECONDS", 0.05)
+    monkeypatch.setattr("awf.infrastructure.http_client.pool.IDLE_SECONDS", 0.05)
     site = await serve(web.McpWeb("legacy"))
     server = at(site.url)
     await server.call_tool("echo", {}, context)

@@ -48,19 +48,7 @@ async def test_its_model_has_our_tools_and_no_other_and_nothing_is_written_elsew
     assert lab.files() == before
 
 
-async def test_a_hidden_tool_of_its_own_does_nothing(agent_lab):
-    lab = agent_lab("gemini", [NATIVE])
-
-    seen = await lab.step("use your own shell")
-
-    assert "not found" in seen.output
-    assert not (lab.project / "native-was-here").exists()
-    assert seen.tools == OURS
-    assert [(call.name, call.bypass) for call in seen.agent_calls] == [("run_shell_command", True)]
-    assert seen.agent_results[0].is_error
-
-
-async def test_a_project_cannot_bring_in_tools_hooks_or_another_system_prompt(agent_lab):
+async def test_a_hidden_tool_does_nothing_and_a_project_can_bring_in_nothing_either(agent_lab):
     lab = agent_lab("gemini", [NATIVE])
     mark = lab.project / "hook-was-here"
     settings = {
@@ -81,31 +69,44 @@ async def test_a_project_cannot_bring_in_tools_hooks_or_another_system_prompt(ag
 
     seen = await lab.step("use your own shell")
 
-    assert seen.result.status == "success"
+    assert "not found" in seen.output
     assert seen.tools == OURS
+    assert [(call.name, call.bypass) for call in seen.agent_calls] == [("run_shell_command", True)]
+    assert seen.agent_results[0].is_error
     assert not mark.exists()
     assert not (lab.project / "native-was-here").exists()
     assert "EVILMARK" not in seen.asked()
     assert "evil.md" not in seen.asked()  # nor a list of the project's files
 
 
-async def test_a_file_mentioned_in_the_prompt_is_not_read_past_us(agent_lab):
+async def test_a_prompt_is_only_a_prompt(agent_lab):
     lab = agent_lab("gemini")
+    mention = "just answer: what do @note.txt and someone@example.org say?"
+    slash = "/compress is what I type. just answer"
 
-    seen = await lab.step("just answer: what do @note.txt and someone@example.org say?")
+    found = await lab.together({"mention": lab.state(mention), "slash": lab.state(slash)})
+
+    assert {result.output for result in found.values()} == {"Just an answer."}
+    asked = "\n".join(prompts(request) for request in lab.fake.model_requests())
+    assert "xyzzy" not in asked  # the file was not read past us
+    assert "someone@example.org" in asked
+    assert "/compress is what I type." in asked
+
+
+async def test_the_users_own_login_is_used_and_left_alone(agent_lab):
+    lab = agent_lab("gemini")
+    own = lab.home / ".gemini"
+    own.mkdir()
+    settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "hooks": {}}
+    (own / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    (own / ".env").write_text("GEMINI_API_KEY=dummy-key\n", encoding="utf-8")
+    before = lab.files()
+
+    seen = await lab.step("just answer", options={"api_key": None})
 
     assert seen.output == "Just an answer."
-    assert "xyzzy" not in seen.asked()
-    assert "someone@example.org" in prompts(seen.requests[0])
-
-
-async def test_a_prompt_that_begins_with_a_slash_is_a_prompt(agent_lab):
-    lab = agent_lab("gemini")
-
-    seen = await lab.step("/compress is what I type. just answer")
-
-    assert seen.output == "Just an answer."
-    assert "/compress is what I type." in prompts(seen.requests[0])
+    assert seen.tools == OURS
+    assert lab.files() == before
 
 
 async def test_a_session_goes_on_with_its_role_and_our_tools(agent_lab):
@@ -182,3 +183,18 @@ async def test_without_a_login_it_says_how_to_sign_in(agent_lab):
     assert seen.error.permanent
     assert "api_key" in seen.error.hint
     assert not seen.requests
+
+
+async def test_when_our_server_does_not_come_up_the_step_fails(agent_lab):
+    lab = agent_lab("gemini")
+
+    program = lab.bin / "gemini-without-server"
+    settings = '"$GEMINI_CLI_HOME/.gemini/settings.json"'
+    broken = 's:"awf-proxy". {"command". "[^"]*":"awf-proxy"\\: {"command"\\: "/nowhere/awf":'
+    program.write_text(f"#!/bin/sh\nsed -i '{broken}' {settings}\nexec gemini \"$@\"\n", encoding="utf-8")
+    program.chmod(0o700)
+
+    seen = await lab.step("just answer", options={"program": str(program)})
+
+    assert seen.error.code == "EXECUTION.AGENT.NO_TOOLS"
+    assert seen.tools == set()

@@ -141,8 +141,8 @@ class _Teller:
             call = self._calls[key] = ToolCall(event.get("name", ""))
             self.step(path).transcript.append(call)
         call.input = event.get("input") or call.input
-        self.step(path).bypasses += bool(event.get("bypass"))
         if not begins:
+            self.step(path).bypasses += bool(event.get("bypass"))
             call.output, call.is_error = event.get("output", ""), bool(event.get("is_error"))
             call.is_finished = True
 

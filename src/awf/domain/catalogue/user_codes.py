@@ -104,6 +104,12 @@ USER_CODES: dict[str, Entry] = {
         "A warning: this provider cannot be kept to the proxy's tools, so calls of its own tools bypass AWF.",
         "Use a provider with guaranteed isolation where every call must be seen.",
     ),
+    "USER.MCP_PROXY.INFINITE_LOOP_GUARD": Entry(
+        "A model says that it calls tools, and calls none",
+        "An OpenAI-compatible API ended its answer with finish_reason tool_calls and without a tool call. Going on would "
+        "never end.",
+        "Try another model, or one that is known to call tools.",
+    ),
     "USER.MCP_PROXY.INVALID_SERVER": Entry(
         "An MCP server is described in a way that cannot work",
         "It has neither a command nor a url, or values that contradict each other or are not legal.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import NamedTuple
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, urlsplit
 
 __all__ = ["Address", "address_of"]
 
@@ -27,16 +27,6 @@ class Address(NamedTuple):
     @property
     def url(self) -> str:
         return f"{'https' if self.secure else 'http'}://{self.authority}{self.target}"
-
-    def same_origin(self, other: Address) -> bool:
-        return self[:3] == other[:3]
-
-    def led_to(self, location: str) -> Address | None:
-        """Where a redirect from here leads; None when that is no address."""
-        try:
-            return address_of(urljoin(self.url, location))
-        except ValueError:
-            return None
 
 
 def address_of(url: str) -> Address:

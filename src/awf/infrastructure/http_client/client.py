@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -77,12 +78,17 @@ class LeanHttpClient:
 
 def _request(method: str, address: Address, headers: Mapping[str, str], body: bytes) -> bytes:
     fields = {"host": f"Host: {address.authority}", "user-agent": f"User-Agent: awf/{__version__}"}
-    for key, value in headers.items():
-        # A line end would begin a header, or a whole request, of somebody else's making.
-        if key.lower() in _OURS or not _NAME.fullmatch(key) or _CONTROL.search(value):
-            raise ValueError(f"the header {key!r} cannot be sent")
-        fields[key.lower()] = f"{key}: {value}"
+    fields.update(_field(key, value) for key, value in headers.items())
     if body or method in _WITH_BODY:
         fields["content-length"] = f"Content-Length: {len(body)}"
     lines = "\r\n".join(fields.values())
     return f"{method} {address.target} HTTP/1.1\r\n{lines}\r\n\r\n".encode() + body
+
+
+@functools.lru_cache(maxsize=256)  # most requests repeat most of their headers
+def _field(key: str, value: str) -> tuple[str, str]:
+    """By its name in small letters, as it is sent."""
+    # A line end would begin a header, or a whole request, of somebody else's making.
+    if key.lower() in _OURS or not _NAME.fullmatch(key) or _CONTROL.search(value):
+        raise ValueError(f"the header {key!r} cannot be sent")
+    return key.lower(), f"{key}: {value}"

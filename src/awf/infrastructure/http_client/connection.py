@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import select
 from typing import TYPE_CHECKING, cast
 
@@ -18,6 +20,7 @@ __all__ = ["HttpConnection", "words"]
 
 HEADERS_LIMIT = 64 * 1024
 PARTING_SECONDS = 1.0
+_CONNECTING = re.compile(r"\[Errno (\d+)\] Connect call failed")
 
 
 class HttpConnection(asyncio.Protocol):
@@ -172,5 +175,6 @@ class HttpConnection(asyncio.Protocol):
 
 def words(reason: BaseException) -> str:
     """What the operating system says, for the middle of a sentence."""
-    text = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
-    return str(text).rstrip(".")
+    number = _CONNECTING.search(str(reason))  # asyncio puts words of its own in place of the system's
+    said = os.strerror(int(number.group(1))) if number else getattr(reason, "strerror", None)
+    return (said or str(reason) or type(reason).__name__).rstrip(".")

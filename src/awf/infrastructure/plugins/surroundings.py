@@ -17,8 +17,8 @@ __all__ = ["Patience", "Surroundings"]
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
     """How long to wait for what, in seconds."""
 
-    start: float = 10.0  # from the start of the program until it says that it is ready
-    connect: float = 2.0  # until somebody listens where it said
+    start: float = 30.0  # from the start of the program until it says that it is ready
+    connect: float = 10.0  # until somebody listens where it said
     crash: float = 2.0  # for the exit status of one whose connection broke
     shutdown: float = 2.0  # for the answer to Shutdown, and again for its end
     validate: float = 5.0  # for what a validator says of one workflow

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from awf.domain.mcp_server import McpServer
     from awf.domain.ports.command_runner import CommandRunner
+    from awf.domain.ports.http_client import HttpClient
     from awf.infrastructure.upstreams.channel import Channel
     from awf.infrastructure.upstreams.correlation import Correlation
 
@@ -28,8 +29,12 @@ def open_server(
     runner: CommandRunner,
     environment: Mapping[str, str],
     on_change: Callable[[], None] | None = None,
+    *,
+    http: Callable[[], HttpClient] | None = None,
 ) -> McpServerTools:
     """Starts nothing yet. Placeholders and references have been resolved; `environment` is what its program inherits.
+
+    `http` makes the client of a server at an address, and is needed only for those.
 
     Raises `AwfError` USER.MCP_PROXY.INVALID_SERVER for a configuration that cannot work.
     """
@@ -38,9 +43,11 @@ def open_server(
         raise AwfError("USER.MCP_PROXY.INVALID_SERVER", text, hint=hint)
 
     def connect(on_notification: Callable[[dict[str, Any]], None]) -> McpClient:
-        if server.command is None:
-            return _at_address(name, server, on_notification)
-        return _as_program(name, server, runner, environment, on_notification)
+        if server.command is not None:
+            return _as_program(name, server, runner, environment, on_notification)
+        if http is None:
+            raise TypeError("a server at an address needs `http`")
+        return _at_address(name, server, http(), on_notification)
 
     return McpServerTools(name, server, connect, on_change)
 
@@ -65,15 +72,14 @@ def _as_program(
     )
 
 
-def _at_address(name: str, server: McpServer, on_notification: Callable[[dict[str, Any]], None]) -> McpClient:
-    from awf.infrastructure.upstreams.http import ConnectionPool, HttpChannel
-    from awf.infrastructure.upstreams.http.address import address_of
-
-    pool = ConnectionPool(address_of(server.url or ""))
+def _at_address(
+    name: str, server: McpServer, http: HttpClient, on_notification: Callable[[dict[str, Any]], None]
+) -> McpClient:
+    from awf.infrastructure.upstreams.http import HttpChannel
 
     def open_channel(correlation: Correlation) -> Channel:
-        return HttpChannel(name, pool, server.headers, correlation)
+        return HttpChannel(name, http, server.url or "", server.headers, correlation)
 
     return McpClient(
-        name, open_channel, timeout=server.timeout, on_notification=on_notification, release=pool.close
+        name, open_channel, timeout=server.timeout, on_notification=on_notification, release=http.close
     )

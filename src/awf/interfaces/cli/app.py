@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("start", "Set up this folder with a first workflow"),
     "new": ("start", "Write a new workflow from a pattern"),
     "demo": ("start", "Run an example here and now, offline, and show what happened"),
+    "doctor": ("start", "Look over this machine and project, and say what to mend"),
     "validate": ("write", "Check workflows and point at every mistake"),
     "schema": ("write", "Print the JSON Schema of workflow files, for editors"),
     "explain": ("write", "Explain an error code"),

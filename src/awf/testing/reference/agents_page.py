@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
-
 from awf.application.authoring.file_format import keys_of
 from awf.infrastructure.agents.cli.known import DIALECTS, dialect
 from awf.infrastructure.agents.cli.options import CommonOptions
-from awf.testing.reference.markdown import GENERATED, key_table
-
-if TYPE_CHECKING:
-    from awf.domain.shape import Record
+from awf.infrastructure.agents.openai_compatible.options import OpenAICompatibleOptions, Prices
+from awf.testing.reference.markdown import GENERATED, key_table, record_section
 
 __all__ = ["agents_page"]
 
@@ -63,9 +58,9 @@ def agents_page() -> str:
 
 
 def _compatible() -> str:
-    module = importlib.import_module("awf.infrastructure.agents.openai_compatible.options")
-    form: type[Record] = module.CompatibleOptions
-    return f"Any API that speaks chat completions; nothing has to be installed.\n\n{_linked(key_table(keys_of(form)))}"
+    table = _linked(key_table(keys_of(OpenAICompatibleOptions))).replace("workflow.md#prices", "#prices")
+    prices = _linked(record_section(Prices))
+    return f"Any API that speaks chat completions; nothing has to be installed.\n\n{table}\n{prices}"
 
 
 def _linked(text: str) -> str:

@@ -18,7 +18,14 @@ from awf.domain.run import Usage
 from awf.infrastructure.agents.cli.options import CommonOptions
 from awf.infrastructure.agents.cli.programs import Programs
 from awf.infrastructure.agents.cli.provider import CliAgent
-from awf.infrastructure.agents.cli.shapes import Answer, Invocation, SessionKnown, ToolsOffered, Trouble
+from awf.infrastructure.agents.cli.shapes import (
+    Answer,
+    CostSoFar,
+    Invocation,
+    SessionKnown,
+    ToolsOffered,
+    Trouble,
+)
 from awf.infrastructure.processes import ProcessRunner
 from awf.infrastructure.telemetry.logs import LogListener
 from awf.testing.laboratory import Laboratory
@@ -78,6 +85,8 @@ class StubReader:
                 yield SessionKnown(event["id"])
             case "usage":
                 yield UsageReport(Usage(event["input"], event["output"], None, "unknown"))
+            case "total":
+                yield CostSoFar(event["cost"])
             case "offer":
                 yield ToolsOffered(names=tuple(event["names"]), connected=event.get("connected"))
             case "answer":

@@ -186,7 +186,7 @@ async def test_a_project_cannot_set_what_the_program_would_take_from_its_env_fil
     )
 
     assert pinned.env["GEMINI_SYSTEM_MD"] == "false"
-    assert pinned.env["PYTHONPATH"] == ""
+    assert pinned.env["LD_PRELOAD"] == ""
     assert "GEMINI_SYSTEM_MD" not in chosen.env
 
 

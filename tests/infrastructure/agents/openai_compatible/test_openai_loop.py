@@ -207,6 +207,7 @@ async def test_ids_that_come_again_in_the_next_round_are_replaced(scripted, ask,
     [
         ({"text": "This answer ends in the mid", "stop": "length"}, "cut off"),
         ({"text": "", "stop": "content_filter"}, "content filter"),
+        ({"text": "Half of", "stop": "error"}, "gave up in the middle"),
         ({"text": ""}, "without an answer"),
     ],
 )

@@ -85,7 +85,8 @@ def test_the_end_is_noticed():
 
 
 @pytest.mark.parametrize(
-    "garbage", [b"<html><body>Sorry</body></html>", b"data: {oops\n\n", b"data: 5\n\n", b"nope"]
+    "garbage",
+    [b"<html><body>Sorry</body></html>", b"data: {oops\n\n", b"data: 5\n\n", b"nope", b"[" * 200_000],
 )
 def test_garbage_is_reported_with_its_beginning(garbage):
     with pytest.raises(Unreadable) as caught:
@@ -221,6 +222,7 @@ def test_pieces_that_say_nothing_are_passed_over():
         ([{"usage": {"prompt_tokens": 3, "completion_tokens": 2, "cost": 0.5}}], Usage(3, 2, 0.5, "reported")),
         ([{"usage": {"prompt_tokens": 3, "completion_tokens": 2}, "cost": 0.5}], Usage(3, 2, 0.5, "reported")),
         ([{"usage": {}}, {"usage": "?"}, {}], None),
+        ([{"usage": {"prompt_tokens": float("nan"), "completion_tokens": -1, "cost": "free"}}], Usage()),
     ],
 )  # fmt: skip
 def test_usage_is_taken_from_where_it_is_told_and_its_last_word_counts(pieces, wanted):

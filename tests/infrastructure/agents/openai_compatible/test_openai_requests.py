@@ -110,7 +110,7 @@ def test_the_address_is_found_from_the_root_of_the_api(root, wanted):
 
 def test_the_key_is_a_bearer_token_unless_a_header_says_otherwise():
     assert "Authorization" not in request_headers(read_options(LEAST))
-    assert request_headers(read_options({**LEAST, "api_key": "k"}))["Authorization"] == "Bearer k"
+    assert request_headers(read_options({**LEAST, "api_key": "k\n"}))["Authorization"] == "Bearer k"
     own = request_headers(read_options({**LEAST, "api_key": "k", "headers": {"authorization": "Basic x"}}))
     assert [value for name, value in own.items() if name.lower() == "authorization"] == ["Basic x"]
 
@@ -191,6 +191,7 @@ def test_calls_get_ids_that_nothing_else_has():
         ('"{\\"a\\": 1}"', {"a": 1}, ""),
         ('{"a": ', {}, "not valid JSON"),
         ("[1]", {}, "not a JSON object"),
+        ('{"a":' * 100_000, {}, "not valid JSON"),
         ('"x"', {}, "not valid JSON"),
     ],
 )

@@ -23,7 +23,7 @@ from awf.infrastructure.agents.openai_compatible.provider import OpenAICompatibl
 from awf.infrastructure.http_client import LeanHttpClient
 from awf.testing.fake_models import FakeModelServer, Scenario
 from awf.testing.laboratory import Laboratory, ScriptedPerson
-from awf.testing.memory_plugins import MemoryPlugins
+from awf.testing.memory_plugins import MemoryPlugin, MemoryPlugins
 
 _PARENT = contextvars.ContextVar("parent", default="")
 
@@ -46,7 +46,8 @@ class Spans:
     def set(self, name, value):
         pass
 
-    fail = set
+    def fail(self, message):
+        pass
 
     def place(self, carrier=None):
         return _PARENT.get()
@@ -176,7 +177,9 @@ async def test_text_and_usage_are_told_and_the_key_is_not(bench):
 
 # AC-2, for this provider: it has no tools of its own, so `intercept_builtins: false` leaves those of the plugins.
 async def test_without_interception_the_model_has_the_tools_of_the_plugins_alone(bench):
-    bench.plugins = MemoryPlugins().plugin("semver").operation("bump", lambda given: given)  # fmt: skip
+    bench.plugins = MemoryPlugins(
+        MemoryPlugin("semver").operation("bump", lambda version: {"next": version + "-next"})
+    )
     proxy = {
         "enable": True,
         "intercept_builtins": False,
@@ -185,6 +188,9 @@ async def test_without_interception_the_model_has_the_tools_of_the_plugins_alone
     ran = await bench.steps(work={"prompt": "bump it", "mcp_proxy": proxy})
     assert ran.outcome.status == "completed"
     assert bench.fake.tools_seen() == {"semver_bump"}
+    assert bench.plugins.executed == [("semver", "bump", {"version": "1.2.3"})]
+    assert "1.2.3-next" in ran.output("work")
+    assert [event.source for event in ran.of(ToolCallFinished)] == ["plugin:semver"]
 
 
 # AC-7

@@ -73,6 +73,7 @@ class AgentCall:
         self.usage: Usage | None = None
         self._tool_calls = 0
         self._warned = False
+        self._bypasses: set[str] = set()  # calls of tools that the agent should not have
         self.provider = _provider(step, step.render(state.provider))
         if tools is not None and tools.intercepts:
             self._warn_of(self.provider.isolation)
@@ -85,7 +86,8 @@ class AgentCall:
             else step.render(step.read_file(state.prompt_file or ""))
         )
         skills = [_skill_text(step, skill) for skill in state.skills]
-        return "\n\n".join([*skills, text])
+        form = [_form_wanted(state.output_schema)] if state.output_schema is not None else []
+        return "\n\n".join([*skills, text, *form])
 
     def system_prompt(self) -> str:
         parts = []
@@ -180,13 +182,17 @@ class AgentCall:
             self.step.emit(AgentThought(path=path, step=step, text=shown.text))
         elif isinstance(shown, ToolStarted):
             self._tool_calls += 1
-            self.step.emit(_tool_event(self.step, shown, "started", input=shown.input, bypass=shown.bypass))
             if shown.bypass:
+                self._bypasses.add(shown.call_id)
+            self.step.emit(_tool_event(self.step, shown, "started", input=shown.input, bypass=shown.bypass))
+        elif isinstance(shown, ToolFinished):
+            # An own tool that is switched off answers with an error: then nothing has passed us by.
+            bypass = shown.call_id in self._bypasses and not shown.is_error
+            ended = {"output": shown.output, "is_error": shown.is_error, "bypass": bypass}
+            self.step.emit(_tool_event(self.step, shown, "finished", **ended))
+            if bypass:
                 message = f"{self.provider.name} used its own tool {shown.name}, past the proxy."
                 self.step.emit(Warned(path=path, message=message, code="USER.MCP_PROXY.UNSUPPORTED_PROVIDER"))
-        elif isinstance(shown, ToolFinished):
-            ended = {"output": shown.output, "is_error": shown.is_error}
-            self.step.emit(_tool_event(self.step, shown, "finished", **ended))
         elif isinstance(shown, IsolationReport):
             self._isolation(shown)
 
@@ -315,6 +321,10 @@ def _parse(text: str) -> tuple[Any, list[str]]:
     return None, [problem]
 
 
+def _form_wanted(schema: dict[str, Any]) -> str:
+    return f"Answer with JSON alone that meets this JSON Schema:\n{json.dumps(schema, ensure_ascii=False)}"
+
+
 def _unfenced(text: str) -> str:
     found = _FENCE.match(text)
     return found.group(1) if found else text.strip()
@@ -324,7 +334,7 @@ def _repair_prompt(call: AgentCall, reply: AgentReply, wrong: list[str]) -> str:
     schema = call.state.output_schema
     parts = ["Your last answer could not be used:", *(f"- {item}" for item in wrong[:10])]
     if schema is not None:
-        parts.append(f"Answer again with JSON alone that meets this JSON Schema:\n{json.dumps(schema)}")
+        parts.append(_form_wanted(schema))
     else:
         parts.append("Answer again with valid JSON alone.")
     if reply.session is None:

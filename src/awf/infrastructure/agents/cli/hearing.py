@@ -31,6 +31,7 @@ from awf.infrastructure.agents.cli.shapes import (
     SessionKnown,
     ToolsOffered,
     Trouble,
+    is_proven,
     version_text,
 )
 from awf.infrastructure.agents.cli.spending import spent_before, spent_by_now
@@ -83,9 +84,7 @@ class Hearing:
     def _expected(self) -> Isolation:
         if not self._task.intercepts:
             return "none"
-        lowest, highest = self._dialect.proven
-        here = self._task.version
-        return "guaranteed" if lowest <= here and here[:2] <= highest[:2] else "best_effort"
+        return "guaranteed" if is_proven(self._task.version, self._dialect.proven) else "best_effort"
 
     def report_isolation(self, *tools: str) -> None:
         if self._task.endpoint is not None:

@@ -15,11 +15,12 @@ from awf.domain.ports.command_runner import Command
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from awf.domain.ports.command_runner import CommandRunner, Stream
     from awf.infrastructure.agents.cli.dialect import Dialect
     from awf.infrastructure.agents.cli.shapes import Version
+    from awf.infrastructure.agents.cli.survey import Installed
 
 __all__ = ["Programs", "parse_version"]
 
@@ -91,6 +92,14 @@ class Programs:
                 if known:
                     self._keep(key, known)
         return known
+
+    def survey(
+        self, runner: Callable[[], CommandRunner], env: Mapping[str, str], cwd: str
+    ) -> list[Installed]:
+        """Every agent that is a program: whether it is there, and which one. For people who ask; not for runs."""
+        from awf.infrastructure.agents.cli.survey import survey
+
+        return survey(self, runner, env, cwd)
 
     async def ask(
         self, runner: CommandRunner, program: str, arguments: Sequence[str], env: Mapping[str, str]

@@ -24,6 +24,7 @@ __all__ = [
     "Task",
     "ToolsOffered",
     "Trouble",
+    "is_proven",
     "version_text",
 ]
 
@@ -122,6 +123,12 @@ class ReadsReports(Protocol):
     def report(self, before: dict[str, Any] | None, after: dict[str, Any]) -> Iterable[Heard]:
         """What the file tells, and what it told before the call, where it was there already. Pure."""
         ...
+
+
+def is_proven(version: Version, proven: tuple[Version, Version]) -> bool:
+    """Whether isolation was proven for it: a newer patch counts as the one that was tried, a newer minor does not."""
+    lowest, highest = proven
+    return lowest <= version and version[:2] <= highest[:2]
 
 
 def version_text(version: Version) -> str:

@@ -25,7 +25,6 @@ _PINNED = {
     "GEMINI_SYSTEM_MD": "false",
     "GEMINI_WRITE_SYSTEM_MD": "false",
     **dict.fromkeys(("GOOGLE_GEMINI_BASE_URL", "NODE_OPTIONS", "BASH_ENV"), ""),
-    **dict.fromkeys(("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"), ""),
     **dict.fromkeys(("LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT"), ""),
 }
 

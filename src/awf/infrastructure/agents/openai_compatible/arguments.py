@@ -58,7 +58,7 @@ def _arguments(call: Call) -> tuple[dict[str, Any], str]:
         value = json.loads(text)
         if isinstance(value, str):  # encoded twice
             value = json.loads(value) if value.strip() else {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return {}, _told(call, f"are not valid JSON ({error})")
     if value is None:
         return {}, ""

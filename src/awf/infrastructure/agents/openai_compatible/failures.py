@@ -100,7 +100,7 @@ def _said(content_type: str, body: bytes) -> str:
     text = body.decode("utf-8", "replace").strip()
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if isinstance(value, list) and value:
         value = value[0]

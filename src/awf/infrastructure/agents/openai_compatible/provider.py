@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["OpenAICompatibleAgent"]
 
 _CALLING = {"tool_calls", "function_call"}
+_GIVEN_UP = {"error", "abort", "cancelled", "insufficient_system_resource"}
 
 
 class OpenAICompatibleAgent:
@@ -156,6 +157,8 @@ def _check(turn: Turn, model: str) -> None:
     if turn.finish == "length":
         hint = "Raise `max_tokens`, or ask for less."
         raise AgentFailure(f"The answer of {model} was cut off: it is too long.", retryable=False, hint=hint)
+    if turn.finish in _GIVEN_UP:
+        raise AgentFailure(f"The API gave up in the middle of the answer of {model} ({turn.finish}).")
     if turn.finish == "content_filter":
         raise AgentFailure(f"The API held back the answer of {model} (content filter).", retryable=False)
     if turn.refusal and not turn.text and not turn.calls:

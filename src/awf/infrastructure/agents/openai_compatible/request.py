@@ -39,7 +39,7 @@ def request_headers(options: OpenAICompatibleOptions) -> dict[str, str]:
         "Accept-Encoding": "identity",
     }
     if options.api_key:
-        headers["Authorization"] = f"Bearer {options.api_key}"
+        headers["Authorization"] = f"Bearer {options.api_key.strip()}"
     own = {name.lower() for name in options.headers}
     return {**{name: value for name, value in headers.items() if name.lower() not in own}, **options.headers}
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Call", "Turn", "TurnReader"]
 
+_MOST = 1e15
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 
 
@@ -156,7 +157,7 @@ def _is_another(known: Call, index: int | None, call_id: str, name: str) -> bool
 def _is_json(text: str) -> bool:
     try:
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
@@ -202,7 +203,8 @@ def _inner(value: Any, key: str) -> Any:
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value < _MOST else None  # which leaves out NaN, too
 
 
 def _count(value: Any) -> int | None:

@@ -1,8 +1,7 @@
-"""Servers at an address: a lean HTTP/1.1 client, and MCP's streamable HTTP on it."""
+"""Servers at an address: MCP's streamable HTTP on a client for HTTP."""
 
 from __future__ import annotations
 
 from awf.infrastructure.upstreams.http.channel import HttpChannel
-from awf.infrastructure.upstreams.http.pool import ConnectionPool
 
-__all__ = ["ConnectionPool", "HttpChannel"]
+__all__ = ["HttpChannel"]

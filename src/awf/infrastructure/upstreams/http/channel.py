@@ -10,23 +10,22 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from awf.domain.ports.http_client import HttpBroken, HttpFailure, HttpTooLarge
 from awf.infrastructure.upstreams import frames
 from awf.infrastructure.upstreams.background import Background
 from awf.infrastructure.upstreams.channel import MESSAGE_LIMIT
 from awf.infrastructure.upstreams.failures import ServerFault, SessionLost, nonsense, unavailable
-from awf.infrastructure.upstreams.http.door import Door
+from awf.infrastructure.upstreams.http.door import Door, broken
 from awf.infrastructure.upstreams.http.events import EventReader, EventTooLarge
 from awf.infrastructure.upstreams.http.refusals import refusal, says_session_is_gone, wrong_type
-from awf.infrastructure.upstreams.http.response import BodyTooLarge
 from awf.infrastructure.upstreams.mirroring import header_value
 from awf.infrastructure.upstreams.protocol import MODERN_VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from awf.domain.ports.http_client import HttpAnswer, HttpClient
     from awf.infrastructure.upstreams.correlation import Call, Correlation
-    from awf.infrastructure.upstreams.http.pool import ConnectionPool
-    from awf.infrastructure.upstreams.http.response import Response
     from awf.infrastructure.upstreams.protocol import Era
 
 __all__ = ["HttpChannel"]
@@ -35,20 +34,20 @@ LEAVING_SECONDS = 2.0
 RESUMPTIONS = 5
 RESUMPTION_PAUSE = 1.0
 LONGEST_PAUSE = 10.0
-_ACCEPT = "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
+_ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 _STREAM = "text/event-stream"
 _FOR_THE_CALLER = frozenset({401, 403, 429})
 
 
 class HttpChannel:
-    """Connections belong to the pool, so that they survive a session."""
+    """Connections belong to the client, so that they survive a session."""
 
     def __init__(
-        self, name: str, pool: ConnectionPool, headers: Mapping[str, str], correlation: Correlation
+        self, name: str, http: HttpClient, url: str, headers: Mapping[str, str], correlation: Correlation
     ) -> None:
         self.correlation = correlation
         self._name = name
-        self._door = Door(name, pool, headers)
+        self._door = Door(name, http, url, headers)
         self._era: Era | None = None
         self._session = ""
         self._session_is_gone = False
@@ -98,87 +97,76 @@ class HttpChannel:
         await self._background.close()
         if self._session and not self._session_is_gone:
             self._session_is_gone = True
-            lines = self._lines()
+            headers = self._headers()
             with contextlib.suppress(ServerFault, TimeoutError):
                 async with asyncio.timeout(LEAVING_SECONDS):
-                    connection, _ = await self._door.send("DELETE", lines, repeatable=True)
-                    connection.finish()
+                    (await self._door.send("DELETE", headers, repeatable=True)).finish()
 
     # Sending
 
     async def _post(self, call: Call) -> str:
         """Send it and take in the answer. When that breaks off: the last event's id, to go on from there."""
-        lines = self._lines(call)
         repeatable = call.method != "tools/call"
-        connection, response = await self._door.send("POST", lines, call.frame, repeatable=repeatable)
+        answer = await self._door.send("POST", self._headers(call), call.frame, repeatable=repeatable)
         try:
-            last_event = await self._take(call, response)
-        except (OSError, ValueError, BodyTooLarge, EventTooLarge) as reason:
-            connection.abort()
+            async with answer:
+                return await self._take(call, answer)
+        except (HttpFailure, EventTooLarge) as reason:
             raise self._explained(reason) from reason
-        except BaseException:
-            connection.abort()
-            raise
-        connection.finish()
-        return last_event
 
     async def _tell(self, frame: bytes, method: str = "") -> None:
-        lines = self._lines(method=method)
-        connection, _ = await self._door.send("POST", lines, frame, repeatable=True)
-        connection.finish()
+        (await self._door.send("POST", self._headers(method=method), frame, repeatable=True)).finish()
 
-    def _lines(self, call: Call | None = None, method: str = "") -> str:
-        """The headers of a message."""
-        lines = _ACCEPT
+    def _headers(self, call: Call | None = None, method: str = "") -> dict[str, str]:
+        """Those of a message."""
         method = call.method if call else method
         if self._era is None:
-            return lines + _modern(MODERN_VERSIONS[-1], method) if method == "server/discover" else lines
+            probe = _modern(MODERN_VERSIONS[-1], method) if method == "server/discover" else {}
+            return {**_ACCEPT, **probe}
         if not self._era.modern:
-            session = f"Mcp-Session-Id: {self._session}\r\n" if self._session else ""
-            return f"{lines}MCP-Protocol-Version: {self._era.version}\r\n{session}"
-        lines += _modern(self._era.version, method)
+            session = {"Mcp-Session-Id": self._session} if self._session else {}
+            return {**_ACCEPT, "MCP-Protocol-Version": self._era.version, **session}
+        headers = {**_ACCEPT, **_modern(self._era.version, method)}
         if call is not None and call.name is not None:
-            lines += f"Mcp-Name: {header_value(str(call.name))}\r\n"
-        for key, value in call.headers.items() if call else ():
-            lines += f"{key}: {value}\r\n"
-        return lines
+            headers["Mcp-Name"] = header_value(str(call.name))
+        return {**headers, **call.headers} if call else headers
 
     # Taking in
 
-    async def _take(self, call: Call, response: Response) -> str:
-        ok = response.status < 300
+    async def _take(self, call: Call, answer: HttpAnswer) -> str:
+        ok = answer.status < 300
         if ok and call.method == "initialize":
-            self._session = response.headers.get("mcp-session-id", "")
-        if ok and response.content_type == _STREAM:
-            return await self._events(call, response)
-        if response.headers.get("content-encoding", "identity") != "identity":
+            self._session = answer.headers.get("mcp-session-id", "")
+        if ok and answer.content_type == _STREAM:
+            return await self._events(call, answer)
+        if answer.headers.get("content-encoding", "identity") != "identity":
             raise nonsense(f'MCP server "{self._name}" sent a compressed answer that nobody asked for.')
-        self._whole(call, response, await response.body(MESSAGE_LIMIT))
+        self._whole(call, answer, await answer.body(MESSAGE_LIMIT))
         return ""
 
-    def _whole(self, call: Call, response: Response, body: bytes) -> None:
+    def _whole(self, call: Call, answer: HttpAnswer, body: bytes) -> None:
         """An answer in one piece, or a refusal."""
-        if self._session and says_session_is_gone(response.status, body):
+        if self._session and says_session_is_gone(answer.status, body):
             self._session_is_gone = True
             raise SessionLost
-        if response.status not in _FOR_THE_CALLER:
+        if answer.status not in _FOR_THE_CALLER:
             for message in (body and frames.messages_in(body)) or ():
                 if message.get("id") is None and "error" in message:
                     message["id"] = call.number  # the server could not tell which, but there is only one
                 self._receive(message)
         if not call.answer.done():
-            say = refusal if response.status >= 300 else wrong_type
-            raise say(self._name, response, body)
+            say = refusal if answer.status >= 300 else wrong_type
+            raise say(self._name, answer, body)
 
-    async def _events(self, call: Call | None, response: Response) -> str:
+    async def _events(self, call: Call | None, answer: HttpAnswer) -> str:
         """Until the call is answered, or the stream ends; then the id of its last event."""
         reader = EventReader(MESSAGE_LIMIT)
         try:
-            while (call is None or not call.answer.done()) and (chunk := await response.chunk()):
+            while (call is None or not call.answer.done()) and (chunk := await answer.chunk()):
                 for event in reader.feed(chunk):
                     for message in (event.kind == "message" and frames.messages_in(event.data)) or ():
                         self._receive(message)
-        except OSError:
+        except HttpBroken:
             if not reader.last_id:
                 raise
         if reader.retry is not None:
@@ -204,30 +192,28 @@ class HttpChannel:
 
     async def _follow(self, last_event: str, call: Call | None = None) -> bool:
         """Hear a GET stream to its end. False when the server offers none."""
-        lines = self._lines() + (f"Last-Event-ID: {last_event}\r\n" if last_event else "")
-        connection, response = await self._door.send("GET", lines, repeatable=True)
+        headers = {**self._headers(), **({"Last-Event-ID": last_event} if last_event else {})}
+        answer = await self._door.send("GET", headers, repeatable=True)
         try:
-            if response.status >= 500:
-                raise refusal(self._name, response, b"")
-            if response.status != 200 or response.content_type != _STREAM:
+            if answer.status >= 500:
+                raise refusal(self._name, answer, b"")
+            if answer.status != 200 or answer.content_type != _STREAM:
                 return False
-            await self._events(call, response)
+            await self._events(call, answer)
             return True
-        except (OSError, ValueError, EventTooLarge) as reason:
+        except (HttpFailure, EventTooLarge) as reason:
             raise self._explained(reason) from reason
         finally:
-            connection.abort()
+            answer.abort()
 
     def _explained(self, reason: Exception) -> ServerFault:
-        if isinstance(reason, BodyTooLarge | EventTooLarge):
+        if isinstance(reason, HttpTooLarge | EventTooLarge):
             size = MESSAGE_LIMIT // 1024 // 1024
             return nonsense(f'MCP server "{self._name}" sent a message of over {size} MiB.')
-        if isinstance(reason, OSError):
-            message = f'The connection to MCP server "{self._name}" broke: {reason}.'
-            return unavailable(message, hint="What was asked of it may or may not have been done.")
+        if isinstance(reason, HttpBroken):
+            return broken(self._name, reason)
         return nonsense(f'MCP server "{self._name}": {reason}.')
 
 
-def _modern(version: str, method: str) -> str:
-    named = f"Mcp-Method: {method}\r\n" if method else ""
-    return f"MCP-Protocol-Version: {version}\r\n{named}"
+def _modern(version: str, method: str) -> dict[str, str]:
+    return {"MCP-Protocol-Version": version, **({"Mcp-Method": method} if method else {})}

@@ -1,21 +1,19 @@
-"""Requests to one address: sent, redirected within the origin, sent again where that is safe."""
+"""Requests to one address: sent, and redirected within the origin."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from awf import __version__
+from awf.domain.ports.http_client import HttpFailure, HttpGarbled, HttpUnreachable
 from awf.infrastructure.upstreams.failures import ServerFault, nonsense, unavailable
+from awf.infrastructure.upstreams.http.redirects import led_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from awf.infrastructure.upstreams.http.address import Address
-    from awf.infrastructure.upstreams.http.connection import HttpConnection
-    from awf.infrastructure.upstreams.http.pool import ConnectionPool
-    from awf.infrastructure.upstreams.http.response import Response
+    from awf.domain.ports.http_client import HttpAnswer, HttpClient
 
-__all__ = ["Door"]
+__all__ = ["Door", "broken"]
 
 REDIRECTS = 3
 _REDIRECTED = frozenset({301, 302, 307, 308})
@@ -23,82 +21,55 @@ _PERMANENT = frozenset({301, 308})
 
 
 class Door:
-    """`send` gives the connection too: whoever reads the answer calls `finish` on it, or `abort` when it must end."""
+    """Whoever reads the answer lets go of it: it is a context manager."""
 
-    def __init__(self, name: str, pool: ConnectionPool, headers: Mapping[str, str]) -> None:
+    def __init__(self, name: str, http: HttpClient, url: str, headers: Mapping[str, str]) -> None:
         self._name = name
-        self._pool = pool
-        self._address = pool.origin
-        lines = {"Host": pool.origin.authority, "User-Agent": f"awf/{__version__}", **headers}
-        self._always = "".join(f"{key}: {value}\r\n" for key, value in lines.items())
+        self._http = http
+        self._url = url
+        self._always = dict(headers)
 
     async def send(
-        self, method: str, headers: str, body: bytes = b"", *, repeatable: bool = False
-    ) -> tuple[HttpConnection, Response]:
-        """`headers`: further lines. `repeatable`: doing it twice does no harm."""
-        target = self._address
+        self, method: str, headers: Mapping[str, str], body: bytes = b"", *, repeatable: bool = False
+    ) -> HttpAnswer:
+        """`repeatable`: doing it twice does no harm."""
+        target = self._url
         for _ in range(REDIRECTS + 1):
-            connection, response = await self._send_to(target, method, headers, body, repeatable=repeatable)
-            if response.status not in _REDIRECTED or "location" not in response.headers:
-                return connection, response
-            connection.finish()
-            target = self._redirected(target, response)
+            answer = await self._send_to(target, method, headers, body, repeatable=repeatable)
+            if answer.status not in _REDIRECTED or "location" not in answer.headers:
+                return answer
+            answer.finish()
+            target = self._redirected(target, answer)
         raise nonsense(f'MCP server "{self._name}" redirects in circles.', hint="Correct its `url`.")
 
-    def _redirected(self, source: Address, response: Response) -> Address:
-        location = response.headers["location"]
-        target = source.led_to(location)
-        if target is None or not target.same_origin(self._pool.origin):
-            # Elsewhere our headers, and with them our credentials, have no business.
+    def _redirected(self, source: str, answer: HttpAnswer) -> str:
+        location = answer.headers["location"]
+        target = led_to(source, location)
+        if target is None:
             message = f'MCP server "{self._name}" redirects to another place: {location}.'
-            raise nonsense(message, hint="If that is right, set its `url` to it.", status=response.status)
-        if response.status in _PERMANENT:
-            self._address = target
+            raise nonsense(message, hint="If that is right, set its `url` to it.", status=answer.status)
+        if answer.status in _PERMANENT:
+            self._url = target
         return target
 
     async def _send_to(
-        self, target: Address, method: str, headers: str, body: bytes, *, repeatable: bool
-    ) -> tuple[HttpConnection, Response]:
-        length = f"Content-Length: {len(body)}\r\n" if method == "POST" else ""
-        head = f"{method} {target.target} HTTP/1.1\r\n{self._always}{headers}{length}\r\n"
-        data = head.encode() + body
-        connection = await self._connection(fresh=False)
+        self, target: str, method: str, headers: Mapping[str, str], body: bytes, *, repeatable: bool
+    ) -> HttpAnswer:
         try:
-            return connection, await self._answer(connection, data)
-        except OSError as reason:
-            if not (repeatable and connection.reused):
-                raise self._broken(reason) from reason
-        # The server closed an idle connection just when it was used again.
-        connection = await self._connection(fresh=True)
-        try:
-            return connection, await self._answer(connection, data)
-        except OSError as reason:
-            raise self._broken(reason) from reason
-
-    async def _answer(self, connection: HttpConnection, data: bytes) -> Response:
-        response = connection.send(data)
-        try:
-            await response.opened()
-        except BaseException as reason:
-            connection.abort()
-            if isinstance(reason, ValueError):
-                raise nonsense(f'MCP server "{self._name}" at {self._address.url}: {reason}.') from reason
-            raise
-        return response
-
-    async def _connection(self, *, fresh: bool) -> HttpConnection:
-        try:
-            return await self._pool.take(fresh=fresh)
-        except (OSError, TimeoutError) as reason:
-            why = "it does not answer" if isinstance(reason, TimeoutError) else _words(reason)
-            message = f'MCP server "{self._name}" cannot be reached at {self._pool.origin.url}: {why}.'
+            return await self._http.send(
+                method, target, headers={**self._always, **headers}, body=body, repeatable=repeatable
+            )
+        except HttpUnreachable as reason:
+            message = f'MCP server "{self._name}" cannot be reached at {self._url}: {reason}.'
             raise unavailable(message, hint="Start the server, or correct its `url`.") from reason
+        except HttpGarbled as reason:
+            raise nonsense(f'MCP server "{self._name}" at {self._url}: {reason}.') from reason
+        except HttpFailure as reason:
+            raise broken(self._name, reason) from reason
+        except ValueError as reason:
+            raise nonsense(f'MCP server "{self._name}": {reason}.', hint="Correct its `headers`.") from reason
 
-    def _broken(self, reason: Exception) -> ServerFault:
-        message = f'The connection to MCP server "{self._name}" broke: {_words(reason)}.'
-        return unavailable(message, hint="What was asked of it may or may not have been done.")
 
-
-def _words(reason: BaseException) -> str:
-    text = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
-    return str(text).rstrip(".")
+def broken(name: str, reason: Exception) -> ServerFault:
+    message = f'The connection to MCP server "{name}" broke: {reason}.'
+    return unavailable(message, hint="What was asked of it may or may not have been done.")

