@@ -12,6 +12,9 @@ LEDGER: dict[str, tuple[str, list[str]]] = {
             "tests/journeys/test_tool_traces.py::test_a_tool_call_is_a_span_below_its_step_in_the_one_trace_of_the_run",
             "tests/application/tools/test_router.py::test_each_call_writes_one_log_line",
             "tests/journeys/test_tool_processes.py::test_all_goes_well_and_nothing_is_left_either",
+            "tests/journeys/agents/test_all_agents.py::test_every_agent_gives_the_same_answer_by_the_same_calls",
+            "tests/journeys/agents/test_claude_cli.py::test_its_model_has_our_tools_and_no_other_and_they_go_through_us",
+            "tests/journeys/agents/test_gemini_cli.py::test_its_model_has_our_tools_and_no_other_and_nothing_is_written_elsewhere",
         ],
     ),
     "F099 AC-2": (
@@ -19,6 +22,8 @@ LEDGER: dict[str, tuple[str, list[str]]] = {
         [
             "tests/application/running/test_tool_steps.py::test_an_operation_of_a_plugin_becomes_a_tool",
             "tests/application/authoring/test_plugin_checks.py::test_additive_mode_with_a_plugin_tool_is_no_empty_proxy",
+            "tests/journeys/agents/test_claude_cli.py::test_in_additive_mode_its_own_tools_and_ours_are_both_there",
+            "tests/journeys/agents/test_codex_cli.py::test_its_own_tools_and_ours_are_both_there_when_asked_for",
         ],
     ),
     "F099 AC-3": (
@@ -46,11 +51,17 @@ LEDGER: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "F099 AC-6": (
-        "Where an agent cannot be kept to the proxy, the coexistence warning is given.",
+        "Codex and OpenCode are kept to the proxy; where an agent cannot be, the coexistence warning is given.",
         [
+            "tests/journeys/agents/test_codex_cli.py::test_its_model_has_our_tools_and_no_other_and_nothing_is_written_elsewhere",
+            "tests/journeys/agents/test_opencode_cli.py::test_its_model_has_our_tools_and_no_other_and_nothing_is_written_elsewhere",
             "tests/application/authoring/test_plugin_checks.py::test_a_provider_that_cannot_be_kept_to_the_proxy_is_a_warning",
             "tests/application/running/test_tool_steps.py::test_an_agent_that_may_bypass_the_proxy_is_warned_about_when_it_starts",
         ],
+    ),
+    "F099 AC-7": (
+        "finish_reason tool_calls without a tool call is an error, not a loop.",
+        ["tests/infrastructure/agents/openai_compatible/test_openai_loop.py::test_a_turn_that_wants_tools_and_calls_none_is_stopped"],
     ),
     "F099 AC-9": (
         "The MCP server engine imports nothing of awf.",

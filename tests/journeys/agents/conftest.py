@@ -266,7 +266,12 @@ class AgentLab:
 
     async def together(self, states: dict[str, dict[str, Any]]) -> dict[str, Any]:
         """Run states at the same time, whatever becomes of each; their results by name."""
-        group = {"type": "parallel", "parallel": list(states), "strategy": "best_effort", "on_success": "done"}
+        group = {
+            "type": "parallel",
+            "parallel": list(states),
+            "strategy": "best_effort",
+            "on_success": "done",
+        }
         workflow = {
             "name": "journey",
             "states": {"initial": "group", "group": group, **states, "done": {"type": "terminal"}},

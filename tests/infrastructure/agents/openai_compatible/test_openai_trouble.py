@@ -333,3 +333,32 @@ async def test_cancelling_ends_the_tools_that_run(wire, ask, shown, equip):
         with pytest.raises(asyncio.CancelledError):
             await working
     assert ended == [True, True]
+
+
+# -- turns that lead nowhere --------------------------------------------------------------------------------------------
+
+
+async def test_a_model_that_refuses_is_quoted(wire, ask):
+    body = wire.events(wire.piece({"refusal": "I will not "}), wire.piece({"refusal": "do that."}, "stop"))
+    async with wire.Api(wire.answer(body)) as api:
+        told = await failure(ask(api.url))
+    assert told.message == "fake-model refused: I will not do that."
+    assert not told.retryable
+
+
+async def test_an_error_beside_a_piece_of_the_answer_is_an_error(wire, ask, shown):
+    broken = {"choices": [{"delta": {"content": "Hel"}, "error": {"message": "lost the model", "code": 502}}]}
+    async with wire.Api(wire.answer(wire.events(broken))) as api:
+        told = await failure(ask(api.url))
+    assert told.message == "The API reports an error: lost the model"
+    assert (told.retryable, shown.text, len(api.requests)) == (True, "Hel", 1)
+
+
+async def test_a_call_that_names_no_tool_is_told_to_the_model(wire, ask, shown, memory, equip):
+    calls = wire.events(
+        wire.piece({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]}, "tool_calls")
+    )
+    async with wire.Api(wire.answer(calls), wire.answer(wire.said())) as api:
+        await ask(api.url, tools=await equip(memory))
+    assert "does not name a tool" in api.requests[1].body["messages"][-1]["content"]
+    assert shown.finished[0].is_error
