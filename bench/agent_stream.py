@@ -20,20 +20,22 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _BUDGET = Limits(0.020, 0.005, " s")
-_PAUSE = 0.005  # a fast model: 200 fragments a second
+_FRAGMENTS_PER_SECOND = 200  # a fast model, or 20 slow ones together
+_STARTING = 0.15  # seconds for each program; that many at once take the whole machine for their start
 # Speaks as Claude Code does; each fragment is the time at which it was written.
 _PROGRAM = f"""#!{sys.executable} -S
 import json, sys, time
 if "--version" in sys.argv:
     print("2.1.325 (Claude Code)")
     sys.exit()
-count = int(sys.stdin.read())
+count, pause, begin = map(float, sys.stdin.read().split())
 def say(**event):
     sys.stdout.write(json.dumps(event) + "\\n")
     sys.stdout.flush()
 say(type="system", subtype="init", session_id="s", tools=[], mcp_servers=[])
-for number in range(count):
-    time.sleep({_PAUSE})
+time.sleep(max(0, begin - time.time()))
+for number in range(int(count)):
+    time.sleep(pause)
     delta = {{"type": "text_delta", "text": f"{{time.time_ns()}} "}}
     say(type="stream_event", event={{"type": "content_block_delta", "delta": delta}})
 say(type="result", subtype="success", is_error=False, session_id="s", result="done", usage={{}})
@@ -68,7 +70,7 @@ def _workflow(program: str, steps: int, fragments: int) -> str:
     agent = {
         "type": "agent",
         "provider": "claude",
-        "prompt": str(fragments),
+        "prompt": f"{fragments} {steps / _FRAGMENTS_PER_SECOND} {time.time() + steps * _STARTING}",
         "options": {"program": program},
         "on_success": "done",
     }

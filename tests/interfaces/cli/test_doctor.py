@@ -33,7 +33,9 @@ def place(tmp_path, monkeypatch):
 
 def program(place, name, version, code=0):
     path = place / "bin" / name
-    path.write_text(f"#!/bin/sh\necho asked >> {place}/asked-{name}\necho '{version}'\nexit {code}\n", encoding="utf-8")
+    path.write_text(
+        f"#!/bin/sh\necho asked >> {place}/asked-{name}\necho '{version}'\nexit {code}\n", encoding="utf-8"
+    )
     path.chmod(0o755)
     return path
 
@@ -75,7 +77,10 @@ def test_an_agent_of_a_proven_version_is_good_once_somebody_is_signed_in(place, 
 
     _, found = doctor(capsys)
 
-    assert (before["claude"]["severity"], "no key or login seen" in before["claude"]["text"]) == ("note", True)
+    assert (before["claude"]["severity"], "no key or login seen" in before["claude"]["text"]) == (
+        "note",
+        True,
+    )
     assert found["claude"]["severity"] == "ok"
     assert found["claude"]["text"] == "2.1.325, signed in by ANTHROPIC_API_KEY; isolation is guaranteed"
     assert KEY not in json.dumps(found)
@@ -183,9 +188,7 @@ def test_a_store_in_use_is_shown_with_its_size_and_layout(place, capsys):
 def test_plugins_are_listed_and_started_only_when_asked(place, capsys):
     folder = place / "project" / ".awf"
     folder.mkdir()
-    (folder / "plugins.yaml").write_text(
-        "plugins:\n  weather: {command: [./nowhere]}\n", encoding="utf-8"
-    )
+    (folder / "plugins.yaml").write_text("plugins:\n  weather: {command: [./nowhere]}\n", encoding="utf-8")
 
     status, found = doctor(capsys)
     deep_status, deep = doctor(capsys, "--deep")

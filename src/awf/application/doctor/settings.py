@@ -21,6 +21,7 @@ OWN_VARIABLES = frozenset({
 # A command of a run may call awf again; then it inherits these.
 SET_BY_AWF = frozenset({
     "AWF_RUN_ID", "AWF_STEP", "AWF_ATTEMPT", "AWF_PROCESS_TOKEN", "AWF_PLUGIN", "AWF_PLUGIN_DIR", "AWF_PROJECT_DIR",
+    "AWF_CODEX_API_KEY",
 })  # fmt: skip
 
 

@@ -11,7 +11,10 @@ READ = "prompt = sys.stdin.read()\n"
 
 
 def tell(total, session="s/1"):
-    return READ + f'emit(type="session", id="{session}"); emit(type="total", cost={total}); emit(type="answer", text="")'
+    return (
+        READ
+        + f'emit(type="session", id="{session}"); emit(type="total", cost={total}); emit(type="answer", text="")'
+    )
 
 
 async def cost(world, total, session=None):
