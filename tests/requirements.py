@@ -61,7 +61,9 @@ LEDGER: dict[str, tuple[str, list[str]]] = {
     ),
     "F099 AC-7": (
         "finish_reason tool_calls without a tool call is an error, not a loop.",
-        ["tests/infrastructure/agents/openai_compatible/test_openai_loop.py::test_a_turn_that_wants_tools_and_calls_none_is_stopped"],
+        [
+            "tests/infrastructure/agents/openai_compatible/test_openai_loop.py::test_a_turn_that_wants_tools_and_calls_none_is_stopped"
+        ],
     ),
     "F099 AC-9": (
         "The MCP server engine imports nothing of awf.",

@@ -50,13 +50,20 @@ class AgentFailure(Exception):  # noqa: N818  an outcome of the work, not a faul
     """The agent did not do its work."""
 
     def __init__(
-        self, message: str, *, code: str = "EXECUTION.AGENT.FAILED", retryable: bool = True, hint: str = ""
+        self,
+        message: str,
+        *,
+        code: str = "EXECUTION.AGENT.FAILED",
+        retryable: bool = True,
+        hint: str = "",
+        usage: Usage | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
         self.retryable = retryable
         self.hint = hint
+        self.usage = usage  # what was spent nevertheless
 
 
 def coexistence_warning(provider: str) -> str:

@@ -173,3 +173,12 @@ async def test_a_conversation_has_its_tools_in_every_turn(lab):
     turns["states"]["work"]["options"]["turns"] *= 2
     ran = await lab.run(json.dumps(turns), person=ScriptedPerson(lines=["again", "/end"]))
     assert [event.is_error for event in ran.of(ToolCallFinished)] == [False, False]
+
+
+async def test_what_a_failing_agent_spent_still_counts(lab):
+    spent = {"usage": {"input_tokens": 100, "output_tokens": 20, "cost": 0.5}}
+    text = agent(use("Glob", pattern="*"), spent, {"fail": "no"}, options={"process": True})
+    ran = await lab.run(text)
+    result = ran.steps["work"].result
+    assert result.error.code == "EXECUTION.AGENT.FAILED"
+    assert result.usage.tool_calls == 1

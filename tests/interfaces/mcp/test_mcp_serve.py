@@ -33,7 +33,12 @@ def answers(done) -> dict:
 
 
 def call(name: str, number: int = 1, **arguments) -> dict:
-    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    return {
+        "jsonrpc": "2.0",
+        "id": number,
+        "method": "tools/call",
+        "params": {"name": name, "arguments": arguments},
+    }
 
 
 def file(folder: Path, content) -> str:
@@ -72,7 +77,11 @@ def test_the_file_may_be_yaml(tmp_path):
         ({"root": "x"}, "USER.MCP_PROXY.UNKNOWN_KEY", "did you mean 'root_dir'?"),
         ({"mcp_servers": {"a": {"comand": "x"}}}, "USER.MCP_PROXY.UNKNOWN_KEY", "did you mean 'command'?"),
         ({"plugin_tools": [{"plugin": "a", "expose": [], "x": 1}]}, "USER.MCP_PROXY.UNKNOWN_KEY", "'x'"),
-        ({"plugin_tools": [{"plugin": "nobody", "expose": ["x"]}]}, "USER.MCP_PROXY.UNKNOWN_PLUGIN", "nobody"),
+        (
+            {"plugin_tools": [{"plugin": "nobody", "expose": ["x"]}]},
+            "USER.MCP_PROXY.UNKNOWN_PLUGIN",
+            "nobody",
+        ),
         ({"intercept_builtins": False}, "USER.MCP_PROXY.EMPTY_PROXY", "offers nothing"),
         ({"root_dir": "nowhere"}, "USER.INPUT.MISSING_FILE", "nowhere"),
         ({"mcp_servers": {"a": {"command": "x", "url": "http://x"}}}, "USER.CONFIG.INVALID", "either"),
@@ -167,6 +176,10 @@ def test_the_relay_loads_nothing_of_ours_but_itself(tmp_path):
     import awf.interfaces.mcp.relay as relay
 
     code = f"import sys; sys.argv[0] = 'relay'; exec(open({relay.__file__!r}).read().replace('__main__', 'never')); import select, _socket, json; print('\\n'.join(sys.modules))"
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
+    )
     loaded = set(done.stdout.split())
-    assert not [name for name in loaded if name.split(".")[0] in {"awf", "mcpserver", "asyncio", "socket", "typing"}]
+    assert not [
+        name for name in loaded if name.split(".")[0] in {"awf", "mcpserver", "asyncio", "socket", "typing"}
+    ]

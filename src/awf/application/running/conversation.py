@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from awf.application.running.context import EndOfRecord, StepContext, failed
 from awf.application.running.steps.agent import AgentCall
 from awf.application.running.steps.tools import step_tools
@@ -64,7 +66,8 @@ async def _turn(
                 failed("EXECUTION.STEP.TIMEOUT", f"A turn took longer than {state.timeout or 0:g} s.")
             )
         except AgentFailure as failure:
-            return Finished(failed(failure.code, failure.message, failure.hint))
+            result = failed(failure.code, failure.message, failure.hint, permanent=not failure.retryable)
+            return Finished(msgspec.structs.replace(result, usage=failure.usage))
         finished = step.services.clock()
         return Finished(
             StepResult(

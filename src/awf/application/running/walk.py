@@ -308,7 +308,8 @@ async def _guarded(work: Awaitable[StepResult], limit: float | None) -> StepResu
     except ExpressionError as error:
         return failed("EXECUTION.TEMPLATE.FAILED", error.message, error.hint)
     except AgentFailure as failure:
-        return failed(failure.code, failure.message, failure.hint, permanent=not failure.retryable)
+        result = failed(failure.code, failure.message, failure.hint, permanent=not failure.retryable)
+        return msgspec.structs.replace(result, usage=failure.usage)
     except AwfError as error:
         if error.code.startswith("SYSTEM.STORE"):
             raise

@@ -138,7 +138,12 @@ class AgentCall:
                 hint=wrong[0].hint,
             )
         with step.services.tracer.span("agent.call", self._attributes(request)) as span:
-            reply = await self.provider.run(request, self._show)
+            try:
+                reply = await self.provider.run(request, self._show)
+            except AgentFailure as failure:
+                self._count(failure.usage)
+                failure.usage = self.usage  # together with what earlier calls of this step spent
+                raise
             self._count(reply.usage)
             if reply.usage and reply.usage.tokens is not None:
                 span.set("tokens_used", reply.usage.tokens)

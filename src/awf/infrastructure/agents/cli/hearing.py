@@ -189,13 +189,18 @@ class Hearing:
         if trouble is not None:
             trouble = self._explained(trouble, outcome)
             raise AgentFailure(
-                trouble.message, code=trouble.code, retryable=trouble.retryable, hint=trouble.hint
+                trouble.message,
+                code=trouble.code,
+                retryable=trouble.retryable,
+                hint=trouble.hint,
+                usage=self._with_cost(),
             )
         if used is False or self._connected is False:
             raise AgentFailure(
                 f"{self._dialect.name} went to work without the tools of AWF: their server did not come up in it.",
                 code="EXECUTION.AGENT.NO_TOOLS",
                 hint=self._last_words() or "Run it again with --log-level debug.",
+                usage=self._with_cost(),
             )
         session = Session(provider=self._dialect.name, id=self._session) if self._session else None
         return AgentReply(text=text, session=session, usage=self._with_cost())

@@ -65,7 +65,12 @@ class OpenAICompatibleAgent:
         http = self._http()
         try:
             asking = Asking(http, options, show, asyncio.sleep if self._pause is None else self._pause)
-            return await _Conversation(request, options, asking, show).run(session)
+            conversation = _Conversation(request, options, asking, show)
+            try:
+                return await conversation.run(session)
+            except AgentFailure as failure:
+                failure.usage = conversation.usage
+                raise
         finally:
             await http.close()
 
@@ -101,6 +106,11 @@ class _Conversation:
         self._toolbox = request.tools.toolbox if request.tools is not None else None
         self._messages: list[dict[str, Any]] = []
         self._usage: Usage | None = None
+
+    @property
+    def usage(self) -> Usage | None:
+        """What was spent so far."""
+        return self._usage
 
     async def run(self, session: Session) -> AgentReply:
         self._messages = opened(session.history, self._request.system_prompt, self._request.prompt)
