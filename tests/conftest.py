@@ -7,6 +7,7 @@ the process as it found it: no task, thread, child process, open socket or pipe,
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import subprocess
 import sys
@@ -27,6 +28,19 @@ SETTLE_SECONDS = 10.0
 @pytest.fixture
 def anyio_backend():
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def own_log():
+    """A test that sets up the log leaves it as it found it."""
+    logger = logging.getLogger("awf")
+    before = (logger.propagate, logger.level, list(logger.handlers))
+    yield
+    for handler in logger.handlers:
+        if handler not in before[2]:
+            handler.close()
+    logger.propagate, logger.handlers = before[0], before[2]
+    logger.setLevel(before[1])
 
 
 @pytest.fixture

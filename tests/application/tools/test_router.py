@@ -107,7 +107,6 @@ async def test_each_call_is_recorded_with_its_input_its_source_and_its_outcome()
 
 async def test_each_call_writes_one_log_line(caplog):
     caplog.set_level(logging.INFO, "awf.tools")
-    logging.getLogger("awf").propagate = True
     router = await opened(echoing())
     await router.call("echo", {"text": "hi"})
     (line,) = [record for record in caplog.records if record.getMessage() == "tool call"]
