@@ -35,6 +35,7 @@ def talk(fake):
         (gzip.compress(json.dumps(ASKED).encode()), {"Content-Encoding": "gzip"}),
         (zlib.compress(json.dumps(ASKED).encode()), {"Content-Encoding": "deflate"}),
     ],
+    ids=["plain", "gzip", "deflate"],
 )
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_body_is_read_however_it_is_sent(talk, fake, packed, headers, chunked):
