@@ -11,7 +11,6 @@ from awf.domain.errors import AwfError
 from awf.domain.tool import CallContext, ToolFailure
 
 both_eras = pytest.mark.parametrize("era", ["legacy", "modern"])
-pytestmark = pytest.mark.race
 
 
 @both_eras
@@ -40,6 +39,7 @@ async def _soon(value):
     return value
 
 
+@pytest.mark.race
 async def test_calls_at_the_same_time_use_connections_of_their_own(web, serve, at, context):
     waiting = []
     everybody = asyncio.Event()
@@ -212,6 +212,7 @@ async def test_a_server_that_forgets_every_session_is_not_asked_for_ever(web, se
     assert site.rpcs().count("tools/call") == 2
 
 
+@pytest.mark.race
 async def test_closing_ends_the_session_on_the_server(web, serve, at, context):
     mcp = web.McpWeb("legacy")
     server = at((await serve(mcp)).url)
@@ -274,6 +275,7 @@ async def test_a_new_session_is_listened_to_again(web, serve, at, context, until
 # Cancellation
 
 
+@pytest.mark.race
 async def test_cancelling_a_modern_call_closes_its_stream(web, serve, at, context, until):
     seen = []
 
@@ -293,6 +295,7 @@ async def test_cancelling_a_modern_call_closes_its_stream(web, serve, at, contex
     assert "notifications/cancelled" not in site.rpcs()
 
 
+@pytest.mark.race
 async def test_cancelling_a_legacy_call_sends_the_notification(web, serve, at, context, until):
     seen = []
 
@@ -557,6 +560,7 @@ async def test_an_event_over_the_limit_is_refused(web, serve, at, context, monke
 # Connections
 
 
+@pytest.mark.race
 async def test_a_connection_that_the_server_closed_meanwhile_is_not_used(web, serve, at, context, until):
     async def once(request, writer):
         writer.write(web.as_json(web.answer(request, {"content": []})))
@@ -604,6 +608,7 @@ async def test_a_question_that_does_no_harm_is_repeated_when_an_idle_connection_
     assert len(set(tries)) == 2
 
 
+@pytest.mark.race
 async def test_idle_connections_are_closed_after_a_while(web, serve, at, context, until, monkeypatch):
     monkeypatch.setattr("awf.infrastructure.http_client.pool.IDLE_SECONDS", 0.05)
     site = await serve(web.McpWeb("legacy"))

@@ -15,7 +15,6 @@ from awf.infrastructure.upstreams import open_server
 from awf.infrastructure.upstreams.protocol import RpcError
 
 both_eras = pytest.mark.parametrize("era", ["legacy", "modern"])
-pytestmark = pytest.mark.race
 
 
 @both_eras
@@ -281,6 +280,7 @@ async def test_a_call_that_takes_too_long_is_given_up_and_the_server_told(
     assert told == numbers
 
 
+@pytest.mark.race
 @both_eras
 async def test_a_cancelled_call_is_told_to_the_server(odd, context, era, tmp_path, until, received):
     log = tmp_path / "log"
@@ -379,6 +379,7 @@ async def test_a_server_that_discovers_only_old_versions_is_spoken_to_in_the_old
 # Death and restart
 
 
+@pytest.mark.race
 @both_eras
 async def test_a_server_that_dies_fails_every_call_with_its_last_words(odd, context, era):
     server = odd("--era", era)
@@ -407,6 +408,7 @@ async def test_a_dead_server_is_started_again_at_the_next_call(odd, context):
     assert first != second
 
 
+@pytest.mark.race
 async def test_a_server_that_always_dies_is_left_alone_for_a_while(odd, context, tmp_path):
     starts = tmp_path / "starts"
     server = odd("--exit", 7, "--starts", starts)
@@ -455,6 +457,7 @@ async def test_what_the_server_says_on_standard_error_is_read_and_logged_within_
     assert max(map(len, lines)) < 1000
 
 
+@pytest.mark.race
 async def test_closing_ends_the_server_and_whoever_waits(odd, context, tmp_path, until, received):
     log = tmp_path / "log"
     server = odd("--log", log)
@@ -473,6 +476,7 @@ async def test_closing_ends_the_server_and_whoever_waits(odd, context, tmp_path,
         os.kill(pid, 0)
 
 
+@pytest.mark.race
 async def test_closing_does_not_wait_for_a_server_that_has_not_answered_yet(odd, context, until, tmp_path):
     server = odd("--mute", "--starts", tmp_path / "starts", timeout=1000)
     call = asyncio.get_running_loop().create_task(server.list_tools())
@@ -494,6 +498,7 @@ async def test_a_server_that_ignores_all_requests_to_leave_is_killed(odd, contex
         os.kill(pid, 0)
 
 
+@pytest.mark.race
 async def test_a_call_cancelled_while_the_server_starts_leaves_nothing(odd, context, until, tmp_path):
     server = odd("--mute", "--starts", tmp_path / "starts")
     call = asyncio.get_running_loop().create_task(server.call_tool("echo", {}, context))
