@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -109,3 +110,48 @@ async def test_twenty_agents_at_once_do_not_get_in_each_others_way(agent_lab):
     calls = {event.step: event.output for event in ran.of(ToolCallFinished)}
     assert calls == {name: f"w{number}\n[exit code 0]" for number, name in enumerate(names)}
     assert [stamped.seq for stamped in ran.events] == list(range(1, len(ran.events) + 1))
+
+
+PLUGIN = """\
+from awf.plugin import Plugin
+
+plugin = Plugin("greeter", version="1.0.0")
+
+
+@plugin.operation
+def greet(name: str) -> str:
+    return f"Hello from the plugin, {name}."
+
+
+if __name__ == "__main__":
+    plugin.serve()
+"""
+GREETING = {
+    "name": "greeting",
+    "prompt": "greet somebody",
+    "turns": [{"tool_calls": [{"tool": "greeter_greet", "args": {"name": "Ada"}}]}, {"text": "Greeted."}],
+}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_every_agent_can_use_a_plugin_beside_its_own_tools(provider, agent_lab):
+    """AC-2: native tools and the plugin's are both there, and a call reaches the plugin."""
+    lab = agent_lab(provider, [GREETING])
+    (lab.project / "greeter.py").write_text(PLUGIN)
+    declared = lab.project / ".awf" / "plugins.yaml"
+    declared.parent.mkdir()
+    declared.write_text(json.dumps({"plugins": {"greeter": {"command": [sys.executable, "greeter.py"]}}}))
+    state = lab.state("greet somebody")
+    state["mcp_proxy"] = {
+        "enable": True,
+        "intercept_builtins": False,
+        "plugin_tools": [{"plugin": "greeter", "expose": ["greet"]}],
+    }
+    seen = await lab.steps({"work": state}, mode="plugin")
+    assert seen.output == "Greeted.", seen.error
+    assert [(one.tool, one.source) for one in seen.our_calls] == [("greeter_greet", "plugin:greeter")]
+    assert [one.output for one in seen.our_results] == ["Hello from the plugin, Ada."]
+    ours = [name for name in seen.tools if name.endswith("greeter_greet")]
+    assert len(ours) == 1
+    own_tools = 0 if provider == "openai_compatible" else 3  # how many there are is the program's affair
+    assert len(seen.tools) > own_tools
