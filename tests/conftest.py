@@ -109,3 +109,19 @@ async def nothing_is_left_behind(request, anyio_backend):
         if time.monotonic() > deadline:
             pytest.fail(f"left behind: { {kind: items for kind, items in left.items() if items} }")
         await asyncio.sleep(0.01)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Which tools each agent gave its model, in each mode; here, since with several workers only this file is loaded."""
+    rows = {
+        (provider, mode): tools
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        for name, value in getattr(report, "user_properties", ())
+        if name == "agent_tools"
+        for provider, mode, tools in [value]
+    }
+    if rows:
+        terminalreporter.section("tools that the agents' models had")
+        for (provider, mode), tools in sorted(rows.items()):
+            terminalreporter.write_line(f"{provider:15} {mode:10} {', '.join(tools)}")

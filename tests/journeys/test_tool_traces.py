@@ -2,47 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-
-otlp = pytest.importorskip(
-    "opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason="the otel extra is not installed"
-)
-
-
-@pytest.fixture
-def collector():
-    """An OTLP endpoint on the loopback interface; the spans it has received."""
-    spans: list[Any] = []
-
-    class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            request = otlp.ExportTraceServiceRequest.FromString(body)
-            spans.extend(
-                span
-                for resource in request.resource_spans
-                for scope in resource.scope_spans
-                for span in scope.spans
-            )
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", spans
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def agent_that(*actions: dict[str, Any], process: bool) -> dict[str, Any]:

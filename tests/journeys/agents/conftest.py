@@ -347,19 +347,3 @@ def agent_lab(tmp_path, request):
         finally:
             for lab in made:
                 lab.clean_up()
-
-
-def pytest_terminal_summary(terminalreporter):
-    """Which tools each program gave its model, in each mode."""
-    rows = {
-        (provider, mode): tools
-        for reports in terminalreporter.stats.values()
-        for report in reports
-        for name, value in getattr(report, "user_properties", ())
-        if name == "agent_tools"
-        for provider, mode, tools in [value]
-    }
-    if rows:
-        terminalreporter.section("tools that the agents' models had")
-        for (provider, mode), tools in sorted(rows.items()):
-            terminalreporter.write_line(f"{provider:15} {mode:10} {', '.join(tools)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 
 import pytest
@@ -34,6 +35,26 @@ async def test_every_agent_gives_the_same_answer_by_the_same_calls(provider, age
     assert (lab.project / "answer").read_text() == "42\n"
     assert seen.isolation in {"guaranteed", ""}
     assert seen.result.usage.tool_calls == 2
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_calls_of_every_agent_are_spans_of_the_run_and_lines_in_the_log(
+    provider, agent_lab, collector, caplog
+):
+    """AC-1."""
+    endpoint, spans = collector
+    caplog.set_level(logging.INFO, "awf.tools")
+    lab = agent_lab(provider, [TWO_CALLS])
+    lab.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = endpoint
+    seen = await lab.step("use two tools")
+    assert seen.output == "Both are done.", seen.error
+    assert len({span.trace_id for span in spans}) == 1
+    (step,) = [span for span in spans if span.name == "step.work"]
+    calls = [span for span in spans if span.name.startswith("tool.call.")]
+    assert [span.name for span in calls] == ["tool.call.Read", "tool.call.Bash"]
+    assert {span.parent_span_id for span in calls} == {step.span_id}
+    lines = [record.fields for record in caplog.records if record.getMessage() == "tool call"]
+    assert [(line["tool"], line["source"]) for line in lines] == [("Read", "builtin"), ("Bash", "builtin")]
 
 
 NUMBERS = [
