@@ -8,6 +8,7 @@ import pytest
 from awf.application.authoring.diagram.graph import graph_of
 from awf.application.authoring.diagram.svg import to_svg
 from awf.application.history.report import render_report
+from awf.domain import events
 from awf.domain.events import (
     AgentText,
     AgentThought,
@@ -454,3 +455,34 @@ def test_a_run_of_which_nothing_is_known_has_a_report(recording):
 def test_the_same_run_gives_the_same_bytes(recording):
     arguments = failing(recording)
     assert page(recording, "failed", **arguments)[1] == page(recording, "failed", **arguments)[1]
+
+
+def test_how_well_an_agent_was_kept_to_its_tools_is_told_and_what_passed_the_proxy(recording):
+    about = {"path": "fix", "step": "fix"}
+    recording.hear(events.StepStarted(**about, kind="agent", detail="codex"))
+    recording.hear(
+        events.AgentIsolation(**about, provider="codex", isolation="best_effort", version="0.99.0")
+    )
+    for call_id, refused in (("1", True), ("2", False)):
+        told = {**about, "call_id": call_id, "name": "shell"}
+        recording.hear(events.AgentTool(**told, phase="started", bypass=True))
+        recording.hear(events.AgentTool(**told, phase="finished", is_error=refused, bypass=not refused))
+    recording.hear(events.StepCompleted(**about, kind="agent", duration_ms=1))
+    _, html = page(recording.keep("fix"))
+    assert "best effort (codex 0.99.0); 1 call of its own tools past the proxy" in html
+
+
+def test_a_call_that_awf_carried_out_says_so_once(recording):
+    about = {"path": "fix", "step": "fix"}
+    recording.hear(events.StepStarted(**about, kind="agent", detail="claude"))
+    recording.hear(
+        events.AgentTool(**about, call_id="a", name="Read", phase="started", input={"file_path": "x"})
+    )
+    carried = {**about, "call_id": "t", "tool": "Read", "source": "builtin"}
+    recording.hear(events.ToolCallStarted(**carried, input={"file_path": "x"}))
+    recording.hear(events.ToolCallFinished(**carried, duration_ms=12, output="text"))
+    recording.hear(events.AgentTool(**about, call_id="a", name="Read", phase="finished", output="text"))
+    recording.hear(events.StepCompleted(**about, kind="agent", duration_ms=1))
+    _, html = page(recording.keep("fix"))
+    assert html.count("tool through AWF: builtin, 12 ms") == 1
+    assert html.count("<b>Read</b>") == 1

@@ -138,7 +138,8 @@ def _step_facts(step: StepStory) -> Iterator[tuple[str, str]]:
         yield "Tokens", tokens(step.usage)
         yield "Cost", cost(step.usage)
     if step.isolation:
-        around = f"; {step.bypasses} calls of its own tools past the proxy" if step.bypasses else ""
+        calls = "1 call" if step.bypasses == 1 else f"{step.bypasses} calls"
+        around = f"; {calls} of its own tools past the proxy" if step.bypasses else ""
         yield "Isolation", plain(f"{step.isolation}{around}")
     if step.result and step.result.session:
         yield "Session", element("code", plain(step.result.session.id))
