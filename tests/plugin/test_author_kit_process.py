@@ -270,10 +270,9 @@ async def test_a_call_that_is_nearly_done_is_answered_before_the_end(sample):
     await sample.call("Shutdown")
     assert await sample.ended() == 0
     outcomes = await asyncio.gather(first, second, return_exceptions=True)
-    assert all(
-        getattr(came, "output", "") == "met" or came.code() is grpc.StatusCode.UNAVAILABLE
-        for came in outcomes
-    )
+    # A call that reaches gRPC after it began to stop is turned away by gRPC itself, as cancelled.
+    turned_away = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}
+    assert all(getattr(came, "output", "") == "met" or came.code() in turned_away for came in outcomes)
 
 
 async def test_ctrl_c_in_the_terminal_does_not_end_it(sample):
