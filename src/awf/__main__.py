@@ -11,6 +11,10 @@ def main() -> None:
         from awf.interfaces.mcp.relay import main as serve_tools
 
         sys.exit(serve_tools(sys.argv[2:]))
+    if sys.argv[1:2] == ["acp-serve"]:  # an editor waits for it
+        from awf.interfaces.acp.serve import main as serve_editor
+
+        sys.exit(serve_editor(sys.argv[2:]))
     gc.disable()  # most commands end before a collection could pay; runs switch it on again
     try:
         from awf.interfaces.cli.app import run_cli

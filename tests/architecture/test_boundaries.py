@@ -71,7 +71,7 @@ def test_the_domain_touches_nothing_outside():
 
 
 def test_only_bootstrap_and_the_terminal_read_the_process_environment():
-    allowed = {"interfaces", "bootstrap.py", "testing"}
+    allowed = {"interfaces", "bootstrap", "testing"}
     for file in modules("awf"):
         own = file.parent.name == "processes"  # what its helper process inherits
         if not own and file.relative_to(SRC / "awf").parts[0] not in allowed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from awf.domain.inputs import resolve_inputs
+from awf.domain.inputs import check_value, resolve_inputs
 from awf.domain.notation import parse_duration, parse_size
 from awf.domain.workflow import Input, InputValidation
 
@@ -83,3 +83,11 @@ def test_absent_optional_inputs_are_nothing_and_required_ones_are_told():
     )
     assert values == {"a": None, "b": "d", "c": None}
     assert wrong == ["'c' is required: why."]
+
+
+def test_of_a_list_every_item_must_be_one_of_those_allowed():
+    item = Input(name="where", type="array", enum=["north", "south"])
+    assert check_value(item, "north,south") == (["north", "south"], [])
+    assert check_value(item, ["north", "suth"])[1] == [
+        "'where' must be one of north, south (did you mean south?)."
+    ]

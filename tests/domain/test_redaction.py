@@ -75,3 +75,21 @@ def test_a_stream_is_masked_wherever_it_is_cut(chunks, size):
     stream = masker("hunter2").stream()
     out = b"".join(stream.feed(whole[at : at + size]) for at in range(0, len(whole), size)) + stream.close()
     assert out == whole.replace(secret, MASK.encode())
+
+
+@pytest.mark.parametrize("size", range(1, 9))
+def test_a_secret_that_comes_in_pieces_is_masked_and_nothing_else_is_lost(size):
+    masker = Masker()
+    for name, value in {"a": "sesame-open", "b": "aba-aba", "c": "abab"}.items():
+        masker.add(name, value)
+    text = "say sesame-open and sesame, then aba-aba aba-ab abab ab"
+    pieces = masker.text()
+    said = "".join(pieces.feed(text[at : at + size]) for at in range(0, len(text), size)) + pieces.close()
+    assert said == "say *** and sesame, then *** aba-ab *** ab"
+
+
+def test_text_that_cannot_become_a_secret_is_not_held_back():
+    masker = Masker()
+    masker.add("a", "xyzzy")
+    pieces = masker.text()
+    assert [pieces.feed("hello "), pieces.feed("box"), pieces.feed("es")] == ["hello ", "bo", "xes"]

@@ -7,7 +7,8 @@ On the wire an event is one JSON object: ``type``, ``run_id``, ``seq``, ``time``
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import functools
+from typing import Any, Literal, Union
 
 import msgspec
 
@@ -42,6 +43,7 @@ __all__ = [
     "WorkflowResumed",
     "WorkflowStarted",
     "event_fields",
+    "stamped_from",
 ]
 
 EVENT_FORMAT = 1
@@ -209,6 +211,7 @@ class AgentUsage(Event, frozen=True, kw_only=True, tag="agent.usage"):
     output_tokens: int | None = None
     cost: float | None = None
     cost_source: str = "unknown"
+    context_window: int | None = None  # how many tokens the model can hold, where the agent tells
 
 
 class ApprovalRequired(Event, frozen=True, kw_only=True, tag="approval.required"):
@@ -216,6 +219,8 @@ class ApprovalRequired(Event, frozen=True, kw_only=True, tag="approval.required"
     approval_id: str
     message: str
     on_deny: str = "abort"
+    tool: str = ""  # the tool that is to be called, where it is about a call
+    input: dict[str, Any] = {}  # and its arguments
 
 
 class ApprovalResolved(Event, frozen=True, kw_only=True, tag="approval.resolved"):
@@ -303,3 +308,19 @@ def event_fields(stamped: Stamped) -> dict[str, Any]:
     head = {"type": body.pop("type"), "run_id": stamped.run_id, "seq": stamped.seq, "time": stamped.time}
     path = body.pop("path", "")
     return {**head, "path": path, **body}
+
+
+@functools.cache
+def _any_event() -> Any:
+    return Union[EVENT_TYPES]  # noqa: UP007  built from a tuple
+
+
+def stamped_from(fields: dict[str, Any]) -> Stamped | None:
+    """The event that `event_fields` wrote; None for one that this version does not know."""
+    try:
+        event: Event = msgspec.convert(fields, _any_event())
+    except msgspec.ValidationError:
+        return None
+    return Stamped(
+        str(fields.get("run_id", "")), int(fields.get("seq", 0)), float(fields.get("time", 0)), event
+    )

@@ -82,13 +82,22 @@ def check_value(
         return value, [f"'{item.name}' must be {_WANTED[item.type]}, not {value!r}."]
     wrong: list[str] = []
     allowed = item.enum if item.enum is not None else item.validation.enum if item.validation else None
-    if allowed is not None and typed not in allowed and str(typed) not in [str(choice) for choice in allowed]:
-        close = suggest(str(typed), [str(choice) for choice in allowed])
-        choices = ", ".join(str(choice) for choice in allowed)
-        wrong.append(f"'{item.name}' must be one of {choices}{f' (did you mean {close}?)' if close else ''}.")
+    if allowed is not None and typed not in allowed:
+        wrong += _not_among(item.name, typed if isinstance(typed, list) else [typed], allowed)
     if item.validation:
         wrong += _rules(item, typed, is_file=is_file)
     return typed, wrong
+
+
+def _not_among(name: str, chosen: list[Any], allowed: list[Any]) -> list[str]:
+    """Of a list, every item is to be one of those allowed."""
+    choices = [str(choice) for choice in allowed]
+    for one in chosen:
+        if str(one) not in choices:
+            close = suggest(str(one), choices)
+            hint = f" (did you mean {close}?)" if close else ""
+            return [f"'{name}' must be one of {', '.join(choices)}{hint}."]
+    return []
 
 
 def _rules(item: Input, value: Any, *, is_file: Callable[[str], bool] | None) -> list[str]:

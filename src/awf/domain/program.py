@@ -8,12 +8,20 @@ import msgspec
 
 from awf.domain.draft import Draft
 from awf.domain.problem import Problem
-from awf.domain.workflow import Workflow
+from awf.domain.workflow import Input, Workflow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Definition", "LoadedFile", "LoadedProgram", "Program", "WorkflowEntry", "WorkflowLoader"]
+__all__ = [
+    "Definition",
+    "LoadedFile",
+    "LoadedProgram",
+    "Program",
+    "WorkflowEntry",
+    "WorkflowHead",
+    "WorkflowLoader",
+]
 
 
 class Definition(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +79,16 @@ class WorkflowEntry(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
+class WorkflowHead(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be told of a workflow without reading its states."""
+
+    name: str  # to start it by
+    file: str
+    description: str = ""
+    inputs: tuple[Input, ...] = ()
+    problem: str = ""  # why it cannot be started
+
+
 class WorkflowLoader(Protocol):
     """Finds and reads workflow files."""
 
@@ -84,4 +102,8 @@ class WorkflowLoader(Protocol):
 
     def names(self) -> Sequence[tuple[str, str, str]]:
         """All workflows that can be started by name: (name, file, source)."""
+        ...
+
+    def heads(self) -> Sequence[WorkflowHead]:
+        """The same with what they take, also those that cannot be read. What has not changed is not read again."""
         ...

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["MASK", "Masker", "StreamMasker", "looks_secret"]
+__all__ = ["MASK", "JointMasker", "Masker", "StreamMasker", "TextMasker", "looks_secret"]
 
 MASK = "***"
 _SHORTEST = 4  # shorter values would black out ordinary text
@@ -97,8 +97,35 @@ class Masker:
             return value
         return msgspec.convert(_walk(msgspec.to_builtins(value), change), type(value))
 
+    def may_begin(self, text: str) -> int:
+        """How many characters at the end of a text may be the beginning of a secret that goes on."""
+        if self._pattern is None:
+            return 0
+        start = max((found.end() for found in self._pattern.finditer(text)), default=0)
+        start = max(start, len(text) - max(map(len, self._names)) + 1)
+        for place in range(start, len(text)):
+            if any(value.startswith(text[place:]) for value in self._names):
+                return len(text) - place
+        return 0
+
+    def text(self) -> TextMasker:
+        return TextMasker(self)
+
     def stream(self) -> StreamMasker:
         return StreamMasker([value.encode() for value in self._names])
+
+
+class JointMasker(Masker):
+    """Masks what any of several others would: for what is shared, such as the log of a process."""
+
+    def __init__(self, maskers: Callable[[], Iterable[Masker]]) -> None:
+        super().__init__()
+        self._maskers = maskers
+
+    def mask(self, text: str) -> str:
+        for masker in self._maskers():
+            text = masker.mask(text)
+        return text
 
 
 def _walk(value: Any, change: Callable[[str], str]) -> Any:
@@ -109,6 +136,24 @@ def _walk(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, list):
         return [_walk(item, change) for item in value]
     return value
+
+
+class TextMasker:
+    """Masks text that comes in pieces. Held back is only what may be the first part of a secret."""
+
+    def __init__(self, masker: Masker) -> None:
+        self._masker = masker
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        text = self._held + piece
+        cut = len(text) - self._masker.may_begin(text)
+        self._held = text[cut:]
+        return self._masker.mask(text[:cut])
+
+    def close(self) -> str:
+        held, self._held = self._held, ""
+        return held
 
 
 class StreamMasker:

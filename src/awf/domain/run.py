@@ -20,6 +20,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     cost: float | None = None
     cost_source: Literal["reported", "computed", "unknown"] = "unknown"
     tool_calls: int = 0
+    context_window: int | None = None  # how many tokens the model can hold, where the agent tells
 
     @property
     def tokens(self) -> int | None:
@@ -45,6 +46,7 @@ def add_usage(a: Usage | None, b: Usage | None) -> Usage | None:
         cost=_plus(a.cost, b.cost),
         cost_source=min(known, key=ranked.index) if known else "unknown",
         tool_calls=a.tool_calls + b.tool_calls,
+        context_window=b.context_window or a.context_window,
     )
 
 

@@ -10,7 +10,7 @@ import stat
 import pytest
 
 from awf.application.tools.router import Observers, ToolRouter
-from awf.bootstrap import _RELAY
+from awf.bootstrap.tool_sources import RELAY
 from awf.domain.redaction import Masker
 from awf.infrastructure.json_schemas.schemas import RustJsonSchemas
 from awf.infrastructure.processes import ProcessRunner
@@ -76,7 +76,7 @@ async def place():
     provider.hanging = started
     observers = Observers(tracer=NoTracer(), masker=Masker())
     router = await ToolRouter.open([provider], RustJsonSchemas(), observers)
-    door = await SocketDoors(runner, "1", _RELAY).open(router)
+    door = await SocketDoors(runner, "1", RELAY).open(router)
     place = Place(runner, door, provider)
     yield place
     await door.close()

@@ -66,7 +66,13 @@ async def ask_tool_approval(
         shown = f"{shown[:_ARGUMENTS_SHOWN]}… ({len(shown)} characters)"
     message = f"Let '{step.name}' call {tool} {shown}?"
     request = ApprovalRequired(
-        path=step.path, step=step.name, approval_id=topic, message=message, on_deny="error"
+        path=step.path,
+        step=step.name,
+        approval_id=topic,
+        message=message,
+        on_deny="error",
+        tool=tool,
+        input=dict(arguments),
     )
     answer = await _asked(step, request, timeout)
     outcome = _outcome(answer)

@@ -31,15 +31,7 @@ if TYPE_CHECKING:
     from awf.application.running.services import RunServices
     from awf.domain.program import Program
 
-__all__ = ["execute_run"]
-
-
-async def execute_run(owned: OwnedRun, program: Program, services: RunServices) -> RunOutcome:
-    """Run (or go on with) an owned run to its end, and record how it ended.
-
-    Cancelling this call cancels the run: its processes are ended, the end is recorded, and an outcome is returned.
-    """
-    return await _Execution(owned, program, services).run()
+__all__ = ["Execution"]
 
 
 def _readable(variables: Mapping[str, str]) -> Mapping[str, str]:
@@ -49,7 +41,12 @@ def _readable(variables: Mapping[str, str]) -> Mapping[str, str]:
     return {name: value.encode("utf-8", "replace").decode() for name, value in variables.items()}
 
 
-class _Execution:
+class Execution:
+    """Runs (or goes on with) an owned run to its end, and records how it ended.
+
+    Cancelling `run` cancels the run: its processes are ended, the end is recorded, and an outcome is returned.
+    """
+
     def __init__(self, owned: OwnedRun, program: Program, services: RunServices) -> None:
         self.owned = owned
         self.program = program
@@ -70,6 +67,20 @@ class _Execution:
             program.main, program.definition.root, dict(record.inputs), "", record.started_at, fixed
         )
         self.walk = Walk(self.run_context, scope)
+        self._walking: asyncio.Task[RunOutcome] | None = None
+        self._reason = ""  # why it is to stop
+        self._left = False
+
+    def cancel(self, reason: str) -> None:
+        """End the run; may be said before it has begun. Said again, it ends without its hooks."""
+        self._reason = self._reason or reason
+        if self._walking is not None:
+            self._walking.cancel()
+
+    def leave(self) -> None:
+        """Stop, and record no end: whoever resumes the run goes on where it stands."""
+        self._left = True
+        self.cancel("left")
 
     async def run(self) -> RunOutcome:
         attributes = {
@@ -77,6 +88,7 @@ class _Execution:
             "workflow.version": self.program.main.version,
             "execution_id": self.owned.run_id,
         }
+        self.began = self.services.clock()
         with self.services.tracer.span("workflow.run", attributes) as span:
             self._announce()
             outcome = await self._outcome()
@@ -101,25 +113,28 @@ class _Execution:
 
     async def _outcome(self) -> RunOutcome:
         """The walk, until it ends or somebody asks it to stop; asked again, it stops at once."""
-        walking = spawn(self._walk(), f"run {self.owned.run_id}", awaited=True)
+        self._walking = walking = spawn(self._walk(), f"run {self.owned.run_id}", awaited=True)
         listening = spawn(self.owned.cancelled(), "cancel requests")
-        reason = ""
+        if self._reason:
+            walking.cancel()
+        waiting: set[asyncio.Task[Any]] = {walking, listening}
         try:
             while not walking.done():
                 try:
-                    done, _ = await asyncio.wait({walking, listening}, return_when=asyncio.FIRST_COMPLETED)
+                    done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 except asyncio.CancelledError:
-                    reason = reason or "interrupted"
-                    walking.cancel()
+                    self.cancel("interrupted")
                     continue
-                if listening in done and not reason:
-                    reason = listening.result()
-                    walking.cancel()
-                    await asyncio.wait({walking})
+                if listening in done:
+                    waiting.discard(listening)
+                    if not self._reason:
+                        self.cancel(listening.result())
         finally:
             await end_task(listening)
+        if walking.cancelled() and self._left:
+            return RunOutcome(status="waiting")
         if walking.cancelled():
-            return await self._cancelled(reason or "cancelled")
+            return await self._cancelled(self._reason or "cancelled")
         return walking.result()
 
     async def _walk(self) -> RunOutcome:

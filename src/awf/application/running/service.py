@@ -7,7 +7,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
-from awf.application.running.engine import execute_run
+from awf.application.running.engine import Execution
 from awf.domain.errors import AwfError
 from awf.domain.events import PluginEvent, Warned
 from awf.domain.inputs import resolve_inputs
@@ -45,9 +45,10 @@ class Prepared:
         self, owned: OwnedRun, program: Program, services: RunServices, notes: Sequence[str] = ()
     ) -> None:
         self.owned = owned
-        self._program = program
+        self.program = program
         self._services = services
         self._notes = notes
+        self._execution = Execution(owned, program, services)
 
     @property
     def run_id(self) -> str:
@@ -60,12 +61,20 @@ class Prepared:
             self.owned.listen(_all(publish, tell_plugins))
             for note in self._notes:
                 self.owned.emit(Warned(message=note, code="USER.RUN.DEFINITION_CHANGED"))
-            outcome = await execute_run(self.owned, self._program, self._services)
+            outcome = await self._execution.run()
             if tell_plugins is not None:
                 await plugins.settle()
             return outcome
         finally:
             await self.owned.release()
+
+    def cancel(self, reason: str) -> None:
+        """End the run and record why; it may not have begun yet."""
+        self._execution.cancel(reason)
+
+    def leave(self) -> None:
+        """Stop without an end, so that the run can be gone on with elsewhere."""
+        self._execution.leave()
 
     def _plugin_said(self, plugin: str, name: str, payload: dict[str, Any]) -> None:
         self.owned.emit(PluginEvent(plugin=plugin, name=name, payload=payload))
@@ -108,11 +117,15 @@ class ExecutionService:
     async def _checked(self, loaded: LoadedProgram) -> Program:
         return self._validator.program(loaded, await self._ask_plugins(loaded))
 
+    def defaults(self, workflow: Workflow) -> dict[str, Any]:
+        """Values that the configuration has for inputs of this workflow."""
+        names = {item.name for item in workflow.inputs}
+        return {name: value for name, value in self._default_inputs.items() if name in names}
+
     def inputs(self, workflow: Workflow, given: Mapping[str, Any], services: RunServices) -> dict[str, Any]:
         """Typed inputs. Raises with everything that is missing or wrong."""
-        names = {item.name for item in workflow.inputs}
-        defaults = {name: value for name, value in self._default_inputs.items() if name in names}
-        values, wrong = resolve_inputs(workflow.inputs, {**defaults, **given}, is_file=services.files.is_file)
+        merged = {**self.defaults(workflow), **given}
+        values, wrong = resolve_inputs(workflow.inputs, merged, is_file=services.files.is_file)
         missing = (
             [name for name in workflow.env if name not in services.environment]
             if isinstance(workflow.env, list)

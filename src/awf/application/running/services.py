@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from awf.application.tools.proxy import ToolProxyService
+    from awf.domain.mcp_server import McpServer
     from awf.domain.ports.agent_provider import AgentProvider
     from awf.domain.ports.command_runner import CommandRunner
     from awf.domain.ports.expressions import Expressions
@@ -46,5 +47,6 @@ class RunServices(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str
     version: str
     masker: Masker
+    editor_servers: Mapping[str, McpServer] = {}  # of the editor: they join the tools of every agent step
     approve_all: bool = False
     unattended: bool = False

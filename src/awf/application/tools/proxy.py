@@ -27,6 +27,7 @@ class OfferedTools(msgspec.Struct, frozen=True, kw_only=True):
     builtins: bool = True
     plugins: Sequence[ExposedPlugin] = ()
     servers: Mapping[str, McpServer] = {}
+    optional: Mapping[str, McpServer] = {}  # those that a step can do without
 
 
 class ToolSources(Protocol):
@@ -55,6 +56,13 @@ class ToolProxyService:
             for name, server in offered.servers.items()
             if server.enabled
         ]
+        if offered.optional:
+            from awf.application.tools.lenient import LenientTools
+
+            providers += [
+                LenientTools(sources.server(name, server, offered.environment), name, observers)
+                for name, server in offered.optional.items()
+            ]
         return await ToolRouter.open(providers, self._checks, observers)
 
     @contextlib.asynccontextmanager

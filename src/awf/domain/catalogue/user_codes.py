@@ -48,6 +48,77 @@ USER_CODES: dict[str, Entry] = {
         "a value of the wrong type.",
         "docs/reference/config.md lists the keys; `awf config show` prints every setting with its origin.",
     ),
+    "USER.ACP.USAGE": Entry(
+        "The command line of `awf acp-serve` does not make sense",
+        "An option is unknown or lacks its value, or a file or folder it names cannot be used.",
+        "Run `awf acp-serve --help`; mend the arguments in the settings of the editor.",
+    ),
+    "USER.ACP.NO_EDITOR": Entry(
+        "`awf acp-serve` was started by hand",
+        "It speaks the Agent Client Protocol on standard input and output, and a terminal is no editor.",
+        "Name `awf acp-serve` as an agent in the settings of the editor: docs/editors.md shows how.",
+    ),
+    "USER.ACP.PARSE_ERROR": Entry(
+        "The editor sent a line that is no JSON",
+        "Each message is one line of UTF-8 JSON.",
+        "A fault of the editor or of what stands between; --trace-wire FILE shows what was sent.",
+    ),
+    "USER.ACP.INVALID_REQUEST": Entry(
+        "The editor sent a message that is no request",
+        "It has no method, an id of a wrong kind, is longer than 10 MiB, or comes before `initialize`.",
+        "A fault of the editor; --trace-wire FILE shows what was sent.",
+    ),
+    "USER.ACP.UNKNOWN_METHOD": Entry(
+        "The editor asked for something this protocol version does not have",
+        "The method is not one that awf offers.",
+        "Nothing needs to be done; editors try what an agent may have.",
+    ),
+    "USER.ACP.INVALID_PARAMS": Entry(
+        "The editor sent a request with wrong parameters",
+        "A field is missing or has a value of the wrong type.",
+        "A fault of the editor; the message names the field.",
+    ),
+    "USER.ACP.UNKNOWN_SESSION": Entry(
+        "There is no such session",
+        "It was deleted, or was never made on this machine.",
+        "Start a new thread in the editor.",
+    ),
+    "USER.ACP.MISSING_FOLDER": Entry(
+        "The working directory of the session does not exist",
+        "A session needs the absolute path of a folder that is there.",
+        "Open an existing folder in the editor.",
+    ),
+    "USER.ACP.PROMPT_IN_FLIGHT": Entry(
+        "A prompt is already running in this session",
+        "A session does one thing at a time.",
+        "Wait for the end of the turn or cancel it; for work side by side open another thread.",
+    ),
+    "USER.ACP.UNKNOWN_OPTION": Entry(
+        "There is no such mode or option, or no such value",
+        "The editor set something that the session does not offer.",
+        "The answer to `session/new` lists what there is.",
+    ),
+    "USER.ACP.UNSUPPORTED_CONTENT": Entry(
+        "The prompt holds something a workflow cannot take",
+        "Workflows take text: typed text, links to files and text files. Images, sound and binary data have no place "
+        "in their inputs.",
+        "Leave it out, or name a file by its path.",
+    ),
+    "USER.ACP.UNKNOWN_WORKFLOW": Entry(
+        "There is no workflow of this name",
+        "The first word of the prompt names no workflow that is found for the folder of the session.",
+        "`/workflows` lists what there is, and what could not be read.",
+    ),
+    "USER.ACP.INVALID_INPUT": Entry(
+        "The inputs after the slash command are missing or wrong",
+        "A required input has no value, or a value breaks a rule of its definition.",
+        "Write /name input=value; quote a value that has spaces.",
+    ),
+    "USER.ACP.RUN_ELSEWHERE": Entry(
+        "The conversation is going on in another process",
+        "A run has one owner at a time, and another window or command has this one.",
+        "Answer there, or close it there first.",
+    ),
     "USER.PLUGIN.UNKNOWN": Entry(
         "There is no such plugin",
         "Neither .awf/plugins.yaml nor a plugin folder declares it, or it is switched off there.",

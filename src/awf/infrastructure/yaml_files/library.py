@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from awf.domain.errors import AwfError
 from awf.domain.problem import suggest
-from awf.domain.program import Definition, LoadedFile, LoadedProgram
+from awf.domain.program import Definition, LoadedFile, LoadedProgram, WorkflowHead
 from awf.domain.workflow import CallState
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class WorkflowLibrary:
     def __init__(self, roots: Sequence[tuple[str, str]], template_dirs: Sequence[str]) -> None:
         self._roots = roots
         self._template_dirs = template_dirs
+        self._heads: dict[str, tuple[tuple[int, int, int], WorkflowHead]] = {}
 
     def names(self) -> list[tuple[str, str, str]]:
         found: dict[str, tuple[str, str, str]] = {}
@@ -46,6 +47,19 @@ class WorkflowLibrary:
                 name = os.path.splitext(os.path.relpath(file, root))[0].replace(os.sep, "/")
                 found.setdefault(name, (name, file, source))
         return [found[name] for name in sorted(found)]
+
+    def heads(self) -> list[WorkflowHead]:
+        found = [(name, file, _version(file)) for name, file, _ in self.names()]
+        with _no_collection():
+            self._heads = {
+                file: (version, self._known_head(file, version) or _read_head(name, file))
+                for name, file, version in found
+            }
+        return [head for _, head in self._heads.values()]
+
+    def _known_head(self, file: str, version: tuple[int, int, int]) -> WorkflowHead | None:
+        known = self._heads.get(file)
+        return known[1] if known is not None and known[0] == version else None
 
     def load(self, reference: str) -> LoadedProgram:
         file = self.find(reference)
@@ -120,6 +134,27 @@ def _no_collection() -> Iterator[None]:
     finally:
         if collecting:
             gc.enable()
+
+
+def _version(file: str) -> tuple[int, int, int]:
+    """Changes when the file does."""
+    try:
+        status = os.stat(file)
+    except OSError:
+        return (0, 0, 0)
+    return (status.st_ino, status.st_mtime_ns, status.st_size)
+
+
+def _read_head(name: str, file: str) -> WorkflowHead:
+    from awf.infrastructure.yaml_files.nodes import MAX_BYTES
+    from awf.infrastructure.yaml_files.workflow_head import read_head
+
+    try:
+        with open(file, "rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        return WorkflowHead(name=name, file=file, problem=f"it cannot be read: {error.strerror}")
+    return read_head(name, file, _short(file), data)
 
 
 def _short(path: str) -> str:

@@ -22,7 +22,7 @@ def stored_events(store: RunStore, run_id: str, after: int = 0) -> Iterator[Stor
 
 
 def all_events(store: RunStore, run_id: str) -> Iterator[Stamped]:
-    from awf.interfaces.cli.rendering.stored_events import stamped_from
+    from awf.domain.events import stamped_from
 
     for stored in stored_events(store, run_id):
         stamped = stamped_from(stored.fields)

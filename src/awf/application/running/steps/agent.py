@@ -74,6 +74,7 @@ class AgentCall:
         self._tool_calls = 0
         self._warned = False
         self._bypasses: set[str] = set()  # calls of tools that the agent should not have
+        self._speech, self._thinking = step.services.masker.text(), step.services.masker.text()
         self.provider = _provider(step, step.render(state.provider))
         if tools is not None and tools.intercepts:
             self._warn_of(self.provider.isolation)
@@ -144,6 +145,8 @@ class AgentCall:
                 self._count(failure.usage)
                 failure.usage = self.usage  # together with what earlier calls of this step spent
                 raise
+            finally:
+                self._say_the_rest()
             self._count(reply.usage)
             if reply.usage and reply.usage.tokens is not None:
                 span.set("tokens_used", reply.usage.tokens)
@@ -176,16 +179,18 @@ class AgentCall:
                     output_tokens=usage.output_tokens,
                     cost=usage.cost,
                     cost_source=usage.cost_source,
+                    context_window=usage.context_window,
                 )
             )
 
     def _show(self, shown: DisplayEvent) -> None:
-        step, path = self.step.name, self.step.path
+        path = self.step.path
         if isinstance(shown, TextDelta):
-            self.step.emit(AgentText(path=path, step=step, text=shown.text))
+            self._say(AgentText, self._speech.feed(shown.text))
         elif isinstance(shown, Thought):
-            self.step.emit(AgentThought(path=path, step=step, text=shown.text))
+            self._say(AgentThought, self._thinking.feed(shown.text))
         elif isinstance(shown, ToolStarted):
+            self._say_the_rest()
             self._tool_calls += 1
             if shown.bypass:
                 self._bypasses.add(shown.call_id)
@@ -200,6 +205,15 @@ class AgentCall:
                 self.step.emit(Warned(path=path, message=message, code="USER.MCP_PROXY.UNSUPPORTED_PROVIDER"))
         elif isinstance(shown, IsolationReport):
             self._isolation(shown)
+
+    def _say(self, kind: type[AgentText | AgentThought], text: str) -> None:
+        if text:
+            self.step.emit(kind(path=self.step.path, step=self.step.name, text=text))
+
+    def _say_the_rest(self) -> None:
+        """What was held back because it might have become a secret."""
+        self._say(AgentThought, self._thinking.close())
+        self._say(AgentText, self._speech.close())
 
     def _isolation(self, report: IsolationReport) -> None:
         self.step.emit(

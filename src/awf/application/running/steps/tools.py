@@ -6,6 +6,8 @@ import contextlib
 import fnmatch
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from awf.application.running.approval import ask_tool_approval
 from awf.application.running.environment import process_environment
 from awf.application.running.steps.command import working_directory
@@ -25,12 +27,16 @@ __all__ = ["step_tools"]
 
 @contextlib.asynccontextmanager
 async def step_tools(step: StepContext, state: AgentState) -> AsyncIterator[ProxyTools | None]:
-    """The proxy for the time of the block; None where the state has none."""
-    proxy = state.mcp_proxy
-    if proxy is None or not proxy.enable:
+    """The proxy for the time of the block; None where the state has none and the editor has no servers."""
+    proxy = state.mcp_proxy if state.mcp_proxy is not None and state.mcp_proxy.enable else None
+    joined = step.services.editor_servers
+    if proxy is None and not joined:
         yield None
         return
     from awf.application.tools.offering import offered_tools
+    from awf.domain.mcp_proxy import McpProxy
+
+    proxy = proxy or McpProxy(enable=True, intercept_builtins=False)
 
     offered = offered_tools(
         proxy,
@@ -39,6 +45,9 @@ async def step_tools(step: StepContext, state: AgentState) -> AsyncIterator[Prox
         environment=process_environment(step, state.env),
         short_names=step.scope.workflow.plugins,
     )
+    if joined:  # under one name the editor's server counts
+        own = {name: server for name, server in offered.servers.items() if name not in joined}
+        offered = msgspec.structs.replace(offered, servers=own, optional=joined)
     async with step.services.tools.open(offered, _observers(step, proxy)) as tools:
         yield tools
 

@@ -94,7 +94,9 @@ class ClaudeReader:
         yield SessionKnown(event["session_id"])
         usage = event.get("usage") or {}
         read = sum(usage.get(f"{kind}input_tokens") or 0 for kind in ("", "cache_creation_", "cache_read_"))
-        yield UsageReport(Usage(read, usage.get("output_tokens") or 0))
+        models = (event.get("modelUsage") or {}).values()
+        window = max((model.get("contextWindow") or 0 for model in models), default=0)
+        yield UsageReport(Usage(read, usage.get("output_tokens") or 0, context_window=window or None))
         if event.get("total_cost_usd") is not None:
             yield CostSoFar(float(event["total_cost_usd"]))
         text = event.get("result")

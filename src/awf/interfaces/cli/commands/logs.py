@@ -20,9 +20,9 @@ _POLL_SECONDS = 0.1
 @listing_options("text", "ndjson")
 def command(run_id: str, follow: bool, verbose: int, storage: str | None, output: str) -> int:
     """Print what happened in RUN, in order; with -f also while it goes on, in whatever process."""
+    from awf.domain.events import stamped_from
     from awf.interfaces.cli.rendering.json_text import write_json
     from awf.interfaces.cli.rendering.plain_view import PlainView
-    from awf.interfaces.cli.rendering.stored_events import stamped_from
     from awf.interfaces.cli.stored import stored_events
 
     store = make_app(storage=storage).store

@@ -1,31 +1,17 @@
-"""What a workflow has to say in the end: its message and its outputs."""
+"""Writes what a workflow has to say in the end."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
-import msgspec
-
+from awf.application.history.answer import answer_lines
 from awf.interfaces.cli.rendering.line_writer import LineWriter
 from awf.interfaces.cli.rendering.terminal_text import neutral
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from awf.domain.events import WorkflowCompleted
 
-__all__ = ["answer_lines", "write_answer"]
-
-
-def answer_lines(message: str, outputs: Mapping[str, Any]) -> list[str]:
-    said = message.rstrip("\n").split("\n") if message.strip() else []
-    return said + [text for name, value in outputs.items() for text in _output_lines(name, value)]
-
-
-def _output_lines(name: str, value: Any) -> list[str]:
-    text = value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()
-    first, *more = text.rstrip("\n").split("\n")
-    return [f"{name}:", *(f"  {one}" for one in (first, *more))] if more else [f"{name}: {first}"]
+__all__ = ["write_answer"]
 
 
 def write_answer(stream: TextIO, event: WorkflowCompleted) -> None:

@@ -6,13 +6,13 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from awf.domain import events
+from awf.domain.events import stamped_from
 from awf.interfaces.cli.rendering import run_lines, step_lines
 from awf.interfaces.cli.rendering.cause import FailureCause
 from awf.interfaces.cli.rendering.figures import counted, duration_text, usage_text
 from awf.interfaces.cli.rendering.line_buffer import LineBuffer
 from awf.interfaces.cli.rendering.lines import Line, Span, fields, indented, line, line_text
 from awf.interfaces.cli.rendering.paths import depth
-from awf.interfaces.cli.rendering.stored_events import stamped_from
 from awf.interfaces.cli.rendering.terminal_text import flat, text_lines
 from awf.interfaces.cli.rendering.tool_text import tool_text
 

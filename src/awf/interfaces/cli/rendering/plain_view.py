@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TextIO
 
+from awf.application.history.answer import answer_lines
 from awf.domain.events import WorkflowCompleted
-from awf.interfaces.cli.rendering.answer import answer_lines, write_answer
+from awf.interfaces.cli.rendering.answer import write_answer
 from awf.interfaces.cli.rendering.event_lines import EventLines
 from awf.interfaces.cli.rendering.line_writer import LineWriter
 from awf.interfaces.cli.rendering.lines import line_text

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from awf.application.history.answer import answer_lines
 from awf.domain import events
 from awf.interfaces.cli.rendering import run_lines, step_lines
-from awf.interfaces.cli.rendering.answer import answer_lines
 from awf.interfaces.cli.rendering.event_lines import TAIL_LINES, failure_output
 from awf.interfaces.cli.rendering.figures import counted, duration_text
 from awf.interfaces.cli.rendering.lines import Line, Span, indented, line

@@ -1,4 +1,4 @@
-"""The one place that picks adapters and builds services. Every door of the program comes through here.
+"""All services of one folder.
 
 Parts are built when they are first asked for, so that `awf validate` does not pay for what only `awf run` needs.
 """
@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 import time
-from collections.abc import MutableMapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from awf import __version__
+from awf.bootstrap.late import LateMapping
 from awf.domain.errors import AwfError
 from awf.domain.problem import suggest
 from awf.domain.redaction import Masker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from awf.application.authoring.validation import Validator
     from awf.application.running.service import ExecutionService
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from awf.domain.ports.http_client import HttpClient
     from awf.domain.ports.person import Person
     from awf.domain.ports.plugins import DeclaredPlugin, PluginFacts, Plugins
-    from awf.domain.ports.tool_provider import ToolProvider
     from awf.domain.ports.tools import Toolbox
     from awf.domain.ports.tracer import Tracer
     from awf.domain.program import LoadedProgram, Program
@@ -48,44 +46,7 @@ if TYPE_CHECKING:
     from awf.infrastructure.tool_doors.bridge import McpToolbox
     from awf.infrastructure.yaml_files.library import WorkflowLibrary
 
-__all__ = ["App", "LateMapping"]
-
-T = TypeVar("T")
-
-# What an agent starts to reach its tools: one file, run without looking at anything that is installed.
-_RELAY = (
-    sys.executable,
-    "-I",
-    "-S",
-    os.path.join(os.path.dirname(os.path.abspath(__file__)), "interfaces", "mcp", "relay.py"),
-    "mcp-serve",
-)
-
-
-class LateMapping(MutableMapping[str, T]):
-    """Names are known at once; a value is made when it is first asked for."""
-
-    def __init__(self, makers: dict[str, Callable[[], T]]) -> None:
-        self._makers = makers
-        self._made: dict[str, T] = {}
-
-    def __getitem__(self, name: str) -> T:
-        if name not in self._made:
-            self._made[name] = self._makers[name]()
-        return self._made[name]
-
-    def __setitem__(self, name: str, value: T) -> None:
-        self._makers[name] = lambda: value
-
-    def __delitem__(self, name: str) -> None:
-        del self._makers[name]
-        self._made.pop(name, None)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
-
-    def __len__(self) -> int:
-        return len(self._makers)
+__all__ = ["App"]
 
 
 class App:
@@ -280,10 +241,11 @@ class App:
     @functools.cached_property
     def tools(self) -> ToolProxyService:
         from awf.application.tools.proxy import ToolProxyService
+        from awf.bootstrap.tool_sources import RELAY, ToolSources
         from awf.infrastructure.tool_doors.socket_door import SocketDoors
 
-        doors = SocketDoors(self.runner, self.version, _RELAY)
-        return ToolProxyService(_ToolSources(self), doors, self.schemas)
+        doors = SocketDoors(self.runner, self.version, RELAY)
+        return ToolProxyService(ToolSources(self), doors, self.schemas)
 
     def tools_of_file(self, path: str, root: str) -> OfferedTools:
         """What `awf mcp-serve` offers by itself. Raises with everything that is wrong with the file."""
@@ -382,6 +344,7 @@ class App:
         *,
         approve_all: bool = False,
         unattended: bool = False,
+        editor_servers: Mapping[str, McpServer] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> RunServices:
         from awf.application.running.services import RunServices
@@ -403,6 +366,7 @@ class App:
             cwd=self.cwd,
             version=self.version,
             masker=self.masker,
+            editor_servers=editor_servers or {},
             approve_all=approve_all,
             unattended=unattended,
         )
@@ -467,32 +431,3 @@ class App:
             self.database.close()
         if "tracer" in built:
             self.tracer.close()
-
-
-class _ToolSources:
-    """Which adapter gives which tools."""
-
-    def __init__(self, app: App) -> None:
-        self._app = app
-        self._spool = ""
-
-    def builtin(self, root: str, environment: Mapping[str, str]) -> ToolProvider:
-        from awf.infrastructure.builtin_tools import BuiltinTools
-
-        return BuiltinTools(root, self._app.runner, environment=environment, spool=self._spool_folder)
-
-    def _spool_folder(self) -> str:
-        if not self._spool:
-            self._spool = self._app.runner.scratch()
-        return self._spool
-
-    def plugin(self, name: str, operations: Sequence[str]) -> ToolProvider:
-        from awf.infrastructure.plugins.tools import PluginTools
-
-        self._app.declared_plugin(name)
-        return PluginTools(self._app.plugins, name, operations)
-
-    def server(self, name: str, server: McpServer, environment: Mapping[str, str]) -> ToolProvider:
-        from awf.infrastructure.upstreams import open_server
-
-        return open_server(name, server, self._app.runner, environment, http=self._app.http)

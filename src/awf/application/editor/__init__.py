@@ -1,0 +1,1 @@
+"""An editor drives runs: prompts come in, updates go out."""

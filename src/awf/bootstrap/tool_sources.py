@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from awf.bootstrap.app import App
+    from awf.domain.mcp_server import McpServer
+    from awf.domain.ports.tool_provider import ToolProvider
+
+__all__ = ["RELAY", "ToolSources"]
+
+# What an agent starts to reach its tools: one file, run without looking at anything that is installed.
+RELAY = (
+    sys.executable,
+    "-I",
+    "-S",
+    os.path.join(
+        os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "interfaces", "mcp", "relay.py"
+    ),
+    "mcp-serve",
+)
+
+
+class ToolSources:
+    """Which adapter gives which tools."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._spool = ""
+
+    def builtin(self, root: str, environment: Mapping[str, str]) -> ToolProvider:
+        from awf.infrastructure.builtin_tools import BuiltinTools
+
+        return BuiltinTools(root, self._app.runner, environment=environment, spool=self._spool_folder)
+
+    def _spool_folder(self) -> str:
+        if not self._spool:
+            self._spool = self._app.runner.scratch()
+        return self._spool
+
+    def plugin(self, name: str, operations: Sequence[str]) -> ToolProvider:
+        from awf.infrastructure.plugins.tools import PluginTools
+
+        self._app.declared_plugin(name)
+        return PluginTools(self._app.plugins, name, operations)
+
+    def server(self, name: str, server: McpServer, environment: Mapping[str, str]) -> ToolProvider:
+        from awf.infrastructure.upstreams import open_server
+
+        return open_server(name, server, self._app.runner, environment, http=self._app.http)

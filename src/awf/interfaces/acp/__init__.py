@@ -1,0 +1,1 @@
+"""Editors knock here: ACP on standard streams."""
