@@ -103,7 +103,7 @@ class App:
     def library(self) -> WorkflowLibrary:
         from awf.infrastructure.yaml_files.library import WorkflowLibrary
 
-        return WorkflowLibrary(self.places.workflow_roots, self.places.template_dirs)
+        return WorkflowLibrary(self.places.workflow_roots, self.places.template_dirs, self.cwd)
 
     @functools.cached_property
     def expressions(self) -> ExpressionLanguage:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from awf.bootstrap.app import App
-from awf.domain.redaction import JointMasker, Masker
+from awf.domain.redaction import JointMasker, Masker, secret_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,12 +49,17 @@ class Editors:
         from awf.application.editor.project import EditorProject, Workflows
 
         app = App(cwd=cwd, environment=self._environment, flags=self._flags)
+        for name, value in secret_values(
+            app.environment
+        ).items():  # a prompt may hold one before anything has run
+            app.masker.add(f"env.{name}", value)
         self._apps.append(app)
 
         def services(person: Person, servers: Mapping[str, McpServer]) -> RunServices:
             return app.run_services(person, editor_servers=servers)
 
         async def definition(run_id: str) -> Program:
+            app.store.find(run_id)  # raises when it is gone
             return app.validator.trusted(app.library.reload(await app.journal.definition(run_id)))
 
         def listeners() -> list[EventListener]:

@@ -42,7 +42,6 @@ class TurnRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     first_seq: int = 0  # the events of the run that belong to this turn
     last_seq: int = 0
     said: str = ""  # what was answered without a run
-    stop: StopReason = "end_turn"
 
 
 class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from awf.domain.errors import AwfError
 if TYPE_CHECKING:
     from awf.application.editor.content import Flattened
     from awf.application.editor.turn import Turn
+    from awf.application.running.service import Prepared
     from awf.application.running.services import RunServices
     from awf.domain.program import Program
     from awf.domain.workflow import Input
@@ -43,7 +44,8 @@ class Answering:
             if reply is not None:
                 return reply
         if self._session.record.parked:
-            return await self._converse(prompt.text)
+            ends = isinstance(spoken, Command) and spoken.name == "end"
+            return await self._converse("/end" if ends else prompt.text)
         if not prompt.text.strip():
             return self._tell("There is nothing to do: the message is empty.")
         return await self._plain(prompt.text)
@@ -70,6 +72,7 @@ class Answering:
             return None if parked else self._tell("No conversation is waiting; there is nothing to end.")
         offered = find_command(spoken.name, workflows.offered)
         if offered is not None and parked:
+            self._keep_secret(offered, spoken.rest)
             return self._tell(
                 f"A conversation is waiting for you. /end finishes it; then /{offered.name} can start."
             )
@@ -87,30 +90,36 @@ class Answering:
 
     # -- a workflow ----------------------------------------------------------------------------------------------------
 
+    def _keep_secret(self, offered: Offered, rest: str) -> None:
+        """What was typed for secret inputs is masked, whatever comes of the prompt."""
+        given = gather(rest, offered.inputs).given
+        for item in offered.inputs:
+            if is_secret(item) and item.name in given:
+                self._project.masker.add(f"inputs.{item.name}", given[item.name])
+
     async def _start(self, offered: Offered, rest: str) -> Reply:
+        self._keep_secret(offered, rest)
         execution = self._project.execution()
         program = await execution.program(offered.workflow)
         inputs = program.main.inputs
         gathered = gather(rest, inputs)
-        for item in inputs:
-            if is_secret(item) and item.name in gathered.given:
-                self._project.masker.add(f"inputs.{item.name}", gathered.given[item.name])
-        given: dict[str, Any] = {**execution.defaults(program.main), **gathered.given}
+        typed: dict[str, Any] = dict(gathered.given)
+        known = execution.defaults(program.main)
         if gathered.problems:
-            return self._bad_inputs(offered, gathered.given, program, "\n".join(gathered.problems))
+            return self._bad_inputs(offered, typed, known, program, "\n".join(gathered.problems))
         person = self._session.person(offered.workflow)
         services = self._project.services(person, self._session.servers)
-        needed = needed_inputs(inputs, given, is_file=services.files.is_file)
+        needed = needed_inputs(inputs, {**known, **typed}, is_file=services.files.is_file)
         if needed:
-            answer = await self._form(offered, program, given, needed)
+            answer = await self._form(offered, program, {**known, **typed}, needed)
             if answer.action == "accept":
-                given |= from_form(inputs, answer.content)
+                typed |= from_form(inputs, answer.content)
         try:
-            values = execution.inputs(program.main, given, services)
+            values = execution.inputs(program.main, {**known, **typed}, services)
         except AwfError as error:
             if error.code != "USER.INPUT.VALIDATION_FAILED":
                 raise
-            return self._bad_inputs(offered, gathered.given, program, error.message)
+            return self._bad_inputs(offered, typed, known, program, error.message)
         self._turn.point_of_no_return()
         prepared = await execution.start(program, values, services)
         return await self._turn.follow(self._session.watch(prepared, person))
@@ -127,9 +136,11 @@ class Answering:
             screen.session_id, form_message(offered.workflow, needed), screen.masker.mask_data(form)
         )
 
-    def _bad_inputs(self, offered: Offered, given: dict[str, str], program: Program, why: str) -> Reply:
-        missing = missing_inputs(program.main.inputs, given)
-        example = ready_line(offered, given, missing)
+    def _bad_inputs(
+        self, offered: Offered, typed: dict[str, Any], known: dict[str, Any], program: Program, why: str
+    ) -> Reply:
+        missing = missing_inputs(program.main.inputs, {**known, **typed})
+        example = ready_line(offered, typed, missing)
         title = f"Checked inputs: {len(missing)} missing" if missing else "Checked inputs: not usable"
         return self._refuse("USER.ACP.INVALID_INPUT", title, f"{why}\n\nFor example:\n\n```\n{example}\n```")
 
@@ -149,12 +160,16 @@ class Answering:
 
     async def _adopt(self, run_id: str, text: str) -> Reply:
         """The conversation was begun by another process, which is gone."""
-        self._turn.gave_up = True  # unless it can be gone on with
         store = self._project.store()
-        record = store.find(run_id)
+        try:
+            record = store.find(run_id)
+        except AwfError:
+            self._turn.gave_up = True
+            raise
         if record.status in _ENDED:
+            self._turn.gave_up = True
             return self._tell(f"The conversation is over: {run_id} was {record.status} elsewhere.")
-        if not os.path.samefile(record.cwd, self._project.cwd):
+        if os.path.realpath(record.cwd) != os.path.realpath(self._project.cwd):
             raise AwfError(
                 "USER.ACP.MISSING_FOLDER",
                 f"The conversation belongs to {record.cwd}.",
@@ -166,21 +181,20 @@ class Answering:
         self._turn.point_of_no_return()
         done = [row.path for row in store.steps(run_id)]
         prepared = await self._resumed(run_id, services)
-        self._turn.gave_up = False
         return await self._turn.follow(self._session.watch(prepared, person, done))
 
-    async def _resumed(self, run_id: str, services: RunServices) -> Any:
+    async def _resumed(self, run_id: str, services: RunServices) -> Prepared:
         try:
             return await self._project.execution().resume(run_id, services)
         except AwfError as error:
-            if error.code != "USER.RUN.BUSY":
-                raise
-            self._turn.gave_up = False
-            raise AwfError(
-                "USER.ACP.RUN_ELSEWHERE",
-                "The conversation is open in another window or command.",
-                hint="Answer there, or close it there first.",
-            ) from None
+            if error.code == "USER.RUN.BUSY":
+                raise AwfError(
+                    "USER.ACP.RUN_ELSEWHERE",
+                    "The conversation is open in another window or command.",
+                    hint="Answer there, or close it there first.",
+                ) from None
+            self._turn.gave_up = True  # or every prompt from now on would end here
+            raise
 
     # -- answers without a run -----------------------------------------------------------------------------------------
 

@@ -40,10 +40,11 @@ class LiveRun:
         self.prepared = prepared
         self.projector = projector
         self.person = person
-        self.first_seq = 0  # of the events of this turn
-        self.last_seq = 0
+        self._first_seq = 0  # of the events of this turn
+        self._last_seq = 0
         self._screen = screen
         self._boundary = asyncio.Event()
+        self._over = False
         self._muted = False
         self._loop = asyncio.get_running_loop()
         self._quiet: asyncio.TimerHandle | None = None
@@ -75,24 +76,34 @@ class LiveRun:
         finally:
             fan_out.close()
             self._disarm()
+            self._over = True
             self._boundary.set()
 
     # -- turns ---------------------------------------------------------------------------------------------------------
 
     def next_turn(self, line: str) -> None:
-        """The person has answered; the events from here on belong to a new turn."""
-        self.first_seq = 0
+        """The person has answered."""
         self._boundary.clear()
         self.person.answer(line)
         self._arm()
 
     async def boundary(self) -> bool:
         """Wait until it has ended, or waits for the next prompt; whether it has ended."""
-        await self._boundary.wait()
-        if self.person.waits and not self.task.done():
-            return False
+        while not self._over:
+            await self._boundary.wait()
+            if self.person.waits and not self._over:
+                return False
+            if not self._over:  # answered from elsewhere at the last moment: it goes on
+                self._boundary.clear()
+                self._arm()
         await asyncio.wait([self.task])
         return True
+
+    def take_span(self) -> tuple[int, int]:
+        """The first and the last event of this turn. What happens between turns belongs to the next one."""
+        span = self._first_seq, self._last_seq
+        self._first_seq = self._last_seq + 1 if self._last_seq else 0
+        return span
 
     async def wound_down(self) -> None:
         """Wait for its end, whatever that is."""
@@ -114,10 +125,10 @@ class LiveRun:
     # -- events --------------------------------------------------------------------------------------------------------
 
     def _heard(self, stamped: Stamped) -> None:
-        self.first_seq = self.first_seq or stamped.seq
         if self._muted:
             return
-        self.last_seq = stamped.seq
+        self._first_seq = self._first_seq or stamped.seq
+        self._last_seq = stamped.seq
         self._screen.show(self.projector.event(stamped))
         self._arm()
         self._look()

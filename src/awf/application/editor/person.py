@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
+from awf.application.editor.masking import masked_update
 from awf.domain.ports.person import Answer
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ class Consent(Protocol):
 
     def remember(self, key: str) -> None: ...
 
-    def call_off(self) -> None:
-        """The person answered with neither yes nor no: they want the turn to end."""
+    def call_off(self) -> bool:
+        """The person answered with neither yes nor no: they want the turn to end. Whether there is one."""
         ...
 
 
@@ -87,11 +88,11 @@ class EditorPerson:
             self._consent.remember(key)
         if chosen in {"allow", "allow_session"}:
             return Answer("run" if chosen == "allow_session" else "once", "editor")
-        if not chosen:
-            self._consent.call_off()
+        if not chosen and self._consent.call_off():
+            return None  # nobody has said no: when the run is gone on with, the question is asked again
         return Answer("reject", "editor")
 
     async def _choice(self, request: ApprovalRequired) -> str:
         assert self.describe is not None
-        described = self._screen.masker.mask_data(dict(self.describe(request)))
+        described = masked_update(self._screen.masker, self.describe(request))
         return await self._screen.editor.permit(self._screen.session_id, described, _OPTIONS)

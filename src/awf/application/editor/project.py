@@ -44,7 +44,6 @@ class Workflows:
     def __init__(self, loader: Callable[[], WorkflowLoader]) -> None:
         self._loader = loader
         self._heads: Sequence[WorkflowHead] | None = None
-        self._reading: asyncio.Task[None] | None = None
         self.offered: list[Offered] = []
         self.broken: list[WorkflowHead] = []
 

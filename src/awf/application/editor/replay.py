@@ -29,18 +29,22 @@ async def replayed(record: SessionRecord, project: EditorProject) -> AsyncIterat
     if first:
         yield message(f"({first} earlier turns are not shown.)", f"{record.id}/earlier")
     projectors: dict[str, Projector] = {}
+    last_turns = {turn.run_id: turn for turn in record.turns if turn.run_id != record.parked}
     for number, turn in enumerate(record.turns[first:], first + 1):
         yield message(turn.prompt or "(empty)", f"{record.id}/{number}/prompt", who="user")
         if turn.run_id:
-            async for update in _run_turn(turn, project, projectors):
+            is_last = last_turns.get(turn.run_id) is turn
+            async for update in _run_turn(turn, project, projectors, is_last=is_last):
                 yield update
         if turn.said:
-            yield message(turn.said, f"{record.id}/{number}/said")
+            said = f"\n\n{turn.said}" if turn.run_id else turn.said
+            yield message(said, f"{record.id}/{number}/said")
 
 
 async def _run_turn(
-    turn: TurnRecord, project: EditorProject, projectors: dict[str, Projector]
+    turn: TurnRecord, project: EditorProject, projectors: dict[str, Projector], *, is_last: bool
 ) -> AsyncIterator[Update]:
+    """The last turn of a run that does not wait has ended it, or was stopped before its end was known."""
     try:
         projector = projectors.get(turn.run_id) or await _projector(turn.run_id, project)
         projectors[turn.run_id] = projector
@@ -54,7 +58,7 @@ async def _run_turn(
                 stamped = stamped_from(stored.fields)
                 for update in projector.event(stamped) if stamped else ():
                     yield update
-        for update in projector.park() if projector.ended is None else projector.close():
+        for update in projector.close() if is_last else projector.park():
             yield update
     except AwfError as error:
         _log.warning("the run %s cannot be shown again: %s", turn.run_id, error.message)

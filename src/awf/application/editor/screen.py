@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from awf.application.editor.masking import masked_update
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -31,27 +33,23 @@ class Screen:
         self.masker = masker
         self._open = False
         self._held: list[Update] = []
-        self._speaking: str | None = None  # the message of this turn that was last added to
+        self._speaks = False  # text would be joined to what was shown last
 
     def show(self, updates: Iterable[Update]) -> None:
         for update in updates:
             if self._open or update["sessionUpdate"] in _ANY_TIME:
-                self.editor.show(self.session_id, self.masker.mask_data(self._set_apart(update)))
+                self._show(update)
             else:
                 self._held.append(update)
 
-    def _set_apart(self, update: Update) -> Update:
-        """Editors that know no message ids run all text of a turn together; a blank line keeps messages apart."""
-        if update["sessionUpdate"] != "agent_message_chunk":
-            return update
-        before, self._speaking = self._speaking, update["messageId"]
-        if before is None or before == update["messageId"]:
-            return update
-        return {**update, "content": {**update["content"], "text": "\n\n" + update["content"]["text"]}}
+    def _show(self, update: Update) -> None:
+        self.editor.show(self.session_id, masked_update(self.masker, update))
+        if update["sessionUpdate"] in {"agent_message_chunk", "tool_call"}:
+            self._speaks = update["sessionUpdate"] == "agent_message_chunk"
 
     def open(self) -> None:
         """A turn begins: what happened meanwhile is told first."""
-        self._open, self._speaking = True, None
+        self._open, self._speaks = True, False
         held, self._held = self._held, []
         self.show(held)
 
@@ -60,7 +58,8 @@ class Screen:
         self._open = False
 
     def say(self, text: str, message_id: str) -> None:
-        self.show([message(text, message_id)])
+        """Editors that know no message ids run all text together; a blank line keeps this apart."""
+        self.show([message(f"\n\n{text}" if self._speaks else text, message_id)])
 
 
 def message(text: str, message_id: str, *, who: str = "agent") -> Update:

@@ -8,6 +8,9 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from awf.application.editor.masking import masked_update
 from awf.application.editor.options import with_mode, with_option
 from awf.application.editor.replay import replayed
 from awf.application.editor.servers import servers_from
@@ -22,24 +25,33 @@ if TYPE_CHECKING:
     from awf.application.editor.project import EditorProject
     from awf.application.editor.reply import Reply
     from awf.application.editor.turn import Turn
+    from awf.domain.mcp_server import McpServer
     from awf.domain.ports.editor import Editor
     from awf.domain.ports.editor_sessions import EditorSessions
 
 __all__ = ["EditorService"]
 
 _LOOK = 2.0  # seconds between two looks at the workflow files
+_FIRST = 0.01  # the answer that names the session goes first
 _AGAIN = 0.5  # some editors miss the first list of commands
 _PAGE = 50
+_LONGEST_CURSOR = 18
 _log = logging.getLogger("awf.editor")
 
 
 class EditorService:
     def __init__(
-        self, editor: Editor, store: EditorSessions, open_project: Callable[[str], EditorProject]
+        self,
+        editor: Editor,
+        store: EditorSessions,
+        open_project: Callable[[str], EditorProject],
+        *,
+        look_every: float = _LOOK,
     ) -> None:
         self._editor = editor
         self._store = store
         self._open_project = open_project
+        self._look_every = look_every
         self._projects: dict[str, EditorProject] = {}
         self._sessions: dict[str, EditorSession] = {}
         self._background: set[asyncio.Task[Any]] = set()
@@ -51,27 +63,31 @@ class EditorService:
         now = time.time()
         record = SessionRecord(id=_new_id(), cwd=_folder(cwd), created_at=now, updated_at=now)
         session = self._opened(record, servers)
-        session.keep()
+        try:
+            session.keep()
+        except AwfError:
+            del self._sessions[record.id]
+            raise
         self._offer_commands(session)
         return record.id, session.settings()
 
     async def load(self, session_id: str, cwd: str, servers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Open it and tell its story again."""
-        session = self._found(session_id, cwd, servers)
+        session = await self._found(session_id, cwd, servers)
         async for update in replayed(session.record, session.project):
-            self._editor.show(session_id, session.project.masker.mask_data(update))
+            self._editor.show(session_id, masked_update(session.project.masker, update))
         self._offer_commands(session)
         return session.settings()
 
     async def resume(self, session_id: str, cwd: str, servers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Open it; the editor knows its story."""
-        session = self._found(session_id, cwd, servers)
+        session = await self._found(session_id, cwd, servers)
         self._offer_commands(session)
         return session.settings()
 
     def listed(self, cwd: str | None, cursor: str | None) -> tuple[Sequence[SessionRecord], str | None]:
         """One page, and where the next one begins."""
-        known = self._store.sessions(cwd)
+        known = self._store.sessions(os.path.normpath(cwd) if cwd else cwd)
         start = _place(cursor)
         after = start + _PAGE
         return known[start:after], str(after) if after < len(known) else None
@@ -91,32 +107,43 @@ class EditorService:
 
     def _opened(self, record: SessionRecord, servers: Sequence[Mapping[str, Any]]) -> EditorSession:
         project = self._project(record.cwd)
-        given = servers_from(servers, cwd=record.cwd)
+        session = EditorSession(record, project, self._editor, self._store, self._servers(project, servers))
+        self._sessions[record.id] = session
+        return session
+
+    @staticmethod
+    def _servers(project: EditorProject, entries: Sequence[Mapping[str, Any]]) -> Mapping[str, McpServer]:
+        given = servers_from(entries, cwd=project.cwd)
         for problem in given.problems:
             _log.warning("%s", problem)
         for name, value in given.secrets.items():
             project.masker.add(name, value)
-        session = EditorSession(record, project, self._editor, self._store, given.servers)
-        self._sessions[record.id] = session
-        return session
+        return given.servers
 
-    def _found(self, session_id: str, cwd: str, servers: Sequence[Mapping[str, Any]]) -> EditorSession:
-        import msgspec
-
-        open_one = self._sessions.get(session_id)
-        record = open_one.record if open_one is not None else self._store.find(session_id)
+    async def _found(self, session_id: str, cwd: str, servers: Sequence[Mapping[str, Any]]) -> EditorSession:
+        """Open it where the editor says. One that is open already goes on, unless it is moved."""
+        folder = _folder(cwd)
+        session = self._sessions.get(session_id)
+        if session is not None and session.project.cwd == folder:
+            session.servers = self._servers(session.project, servers)
+            return session
+        if session is not None:
+            await session.end("the session was moved to another folder")
+        record = session.record if session is not None else self._store.find(session_id)
         if record is None:
             raise _unknown(session_id)
-        folder = _folder(cwd)
-        if open_one is not None and open_one.project.cwd == folder:
-            return open_one
         return self._opened(msgspec.structs.replace(record, cwd=folder), servers)
 
     def _session(self, session_id: str) -> EditorSession:
+        """One that another process made is opened as it was left, by whoever names it first."""
         session = self._sessions.get(session_id)
-        if session is None:
+        if session is not None:
+            return session
+        record = self._store.find(session_id)
+        if record is None:
             raise _unknown(session_id)
-        return session
+        _folder(record.cwd)
+        return self._opened(record, [])
 
     def _project(self, cwd: str) -> EditorProject:
         if cwd not in self._projects:
@@ -158,21 +185,18 @@ class EditorService:
             self._watching = spawn(self._watch(), "watch workflows")
 
     async def _show_commands(self, session: EditorSession) -> None:
-        await asyncio.sleep(0.01)  # the answer that names the session goes first
-        await session.project.workflows.refresh()
-        session.show_commands(again=True)
-        await asyncio.sleep(_AGAIN)
-        session.show_commands(again=True)
+        for pause in (_FIRST, _AGAIN):
+            await asyncio.sleep(pause)
+            await _refresh(session.project)
+            if self._sessions.get(session.record.id) is session:
+                session.show_commands(again=True)
 
     async def _watch(self) -> None:
         while True:
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(self._look_every)
             open_projects = {id(one.project): one.project for one in self._sessions.values()}
             for project in open_projects.values():
-                try:
-                    await project.workflows.refresh()
-                except (AwfError, OSError) as error:
-                    _log.warning("the workflows of %s cannot be looked at: %s", project.cwd, error)
+                await _refresh(project)
             for session in self._sessions.values():
                 session.show_commands()
 
@@ -201,6 +225,13 @@ def _new_id() -> str:
     return f"awf_{time.strftime('%Y%m%d', time.gmtime())}_{os.urandom(8).hex()}"
 
 
+async def _refresh(project: EditorProject) -> None:
+    try:
+        await project.workflows.refresh()
+    except (AwfError, OSError) as error:
+        _log.warning("the workflows of %s cannot be looked at: %s", project.cwd, error)
+
+
 def _folder(cwd: str) -> str:
     if not os.path.isabs(cwd) or not os.path.isdir(cwd):
         raise AwfError(
@@ -214,8 +245,8 @@ def _folder(cwd: str) -> str:
 def _place(cursor: str | None) -> int:
     if cursor is None:
         return 0
-    if not cursor.isdecimal():
-        raise AwfError("USER.ACP.INVALID_PARAMS", f"'{cursor}' is no cursor of ours.")
+    if not cursor.isdecimal() or len(cursor) > _LONGEST_CURSOR:
+        raise AwfError("USER.ACP.INVALID_PARAMS", f"'{cursor[:40]}' is no cursor of ours.")
     return int(cursor)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["EditorSession"]
 
 _TITLE = 80
+_log = logging.getLogger("awf.editor")
 
 
 class EditorSession:
@@ -47,6 +49,7 @@ class EditorSession:
         self.live: LiveRun | None = None
         self._store = store
         self._turn: Turn | None = None
+        self._prompts = len(record.turns)
         self._shown: Any = None  # the command list as the editor has it
 
     # -- prompts -------------------------------------------------------------------------------------------------------
@@ -62,6 +65,11 @@ class EditorSession:
             )
         self._turn = Turn(self, blocks, before)
         return self._turn
+
+    def count(self) -> int:
+        """The number of the next prompt."""
+        self._prompts += 1
+        return self._prompts
 
     def cancel(self, reason: str = "cancelled in the editor") -> None:
         """Between turns there is nothing to cancel: a conversation that waits goes on waiting."""
@@ -90,14 +98,16 @@ class EditorSession:
         return EditorPerson(self.screen, self, workflow)
 
     def watch(self, prepared: Prepared, person: EditorPerson, done: Collection[str] = ()) -> LiveRun:
-        """Show a run, and begin it."""
+        """Show a run, and begin it. One that was begun by another process goes on under ids of its own."""
         editor = self.screen.editor
+        before = sum(turn.run_id == prepared.run_id for turn in self.record.turns)
         projector = Projector(
             run_id=prepared.run_id,
             workflow=prepared.program.main,
             cwd=self.project.cwd,
             terminals=editor.abilities.terminal_output,
             done=done,
+            shown_before=before,
         )
         self.live = LiveRun(prepared, projector, person, self.screen, self.project.listeners())
         self.live.begin()
@@ -111,10 +121,14 @@ class EditorSession:
         return "editor (for the session)" if key in self.record.allowed else ""
 
     def remember(self, key: str) -> None:
-        self.keep(allowed=(*self.record.allowed, key))
+        try:
+            self.keep(allowed=(*self.record.allowed, key))
+        except AwfError as error:  # the run waits for the answer; only the next process asks again
+            _log.error("the session %s could not be saved: %s", self.record.id, error.message)
 
-    def call_off(self) -> None:
+    def call_off(self) -> bool:
         self.cancel("called off in the editor")
+        return self._turn is not None and self._turn.cancelled
 
     # -- what is known of it -------------------------------------------------------------------------------------------
 
@@ -147,8 +161,9 @@ class EditorSession:
         self.screen.show([{"sessionUpdate": "config_option_update", "configOptions": options}])
 
     def show_commands(self, *, again: bool = False) -> None:
+        """What has changed since they were shown first; with `again` in any case."""
         commands = command_list(self.project.workflows.offered, parked=bool(self.record.parked))
-        if again or commands != self._shown:
+        if again or (self._shown is not None and commands != self._shown):
             self._shown = commands
             self.screen.show([{"sessionUpdate": "available_commands_update", "availableCommands": commands}])
 

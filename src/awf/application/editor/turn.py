@@ -10,6 +10,7 @@ import msgspec
 
 from awf.application.editor.answering import Answering
 from awf.application.editor.content import flatten
+from awf.application.editor.masking import masked_prompt
 from awf.application.editor.reply import Reply
 from awf.application.running.tasks import end_task, spawn
 from awf.domain.editor import TurnRecord
@@ -38,12 +39,13 @@ class Turn:
         self._before = before
         self._flat = flatten(blocks)
         self._live: LiveRun | None = None
+        self._begun = False
         self._making = False  # a run is being made: it has to be begun before it can be cancelled
         self._stop = asyncio.Event()
         self._reason = ""
         self.said: list[str] = []
         self.gave_up = False  # the conversation that waited is gone
-        self.number = len(session.record.turns) + 1
+        self.number = session.count()
         self._task = spawn(self._run(), f"turn {self.number} of {session.record.id}", awaited=True)
 
     @property
@@ -63,7 +65,7 @@ class Turn:
         self._stop.set()
         if self._live is not None:
             self._live.cancel(self._reason)
-        elif not self._making:
+        elif self._begun and not self._making:
             self._task.cancel()
 
     async def reply(self) -> Reply:
@@ -72,56 +74,67 @@ class Turn:
             try:
                 await asyncio.wait([self._task])
             except asyncio.CancelledError:
-                self.cancel("the editor withdrew the prompt")
+                self.cancel("cancelled by the editor")
         return self._task.result()
 
     async def ended(self) -> None:
         await asyncio.wait([self._task])
 
     async def wound_down(self) -> None:
-        """The turn is over, and so is what it had begun and cancelled."""
+        """The turn is over, and so is what it had begun and cancelled, and what it had waited for in vain."""
         await self.ended()
+        if self._before is not None:
+            await self._before.wound_down()
         if self._live is not None and self.cancelled:
             await self._live.wound_down()
 
     # -- the course of a turn ------------------------------------------------------------------------------------------
 
     async def _run(self) -> Reply:
-        try:
-            if self._before is not None:
-                await self._before.wound_down()
-                self._before = None
-        except asyncio.CancelledError:
+        self._begun = True
+        if not await self._is_next():
             return Reply("cancelled")
         self._session.screen.open()
         try:
             reply = await self._answer()
         finally:
             self._close()
-        return reply
+        return Reply(reply.stop, self._session.project.masker.mask_data(reply.meta))
+
+    async def _is_next(self) -> bool:
+        """Wait for the turn before; False when this one is cancelled meanwhile."""
+        if self._before is None:
+            return True
+        if self.cancelled:
+            return False
+        try:
+            await self._before.wound_down()
+        except asyncio.CancelledError:
+            return False
+        self._before = None
+        return True
 
     async def _answer(self) -> Reply:
         answering = Answering(self)
         try:
-            return await answering.answer(self._flat)
+            return Reply("cancelled") if self.cancelled else await answering.answer(self._flat)
         except asyncio.CancelledError:
             if not self.cancelled:
                 raise
             return Reply("cancelled")
         except AwfError as error:
-            return answering.failed(error)
+            return Reply("cancelled") if self.cancelled else answering.failed(error)
 
     def _close(self) -> None:
         """Nothing stays open, and what is remembered is what was shown."""
         session, live = self._session, self._live
         parked = ""
         if live is not None:
-            waits = live.person.waits and not live.task.done() and not self.cancelled
-            parked = live.run_id if waits else ""
-            session.screen.show(
-                live.projector.park() if waits else live.projector.close(self._reason or "ended")
-            )
-            if not waits:
+            goes_on = not live.task.done() and not self.cancelled
+            parked = live.run_id if goes_on else ""
+            reason = "cancelled" if self.cancelled else "ended"
+            session.screen.show(live.projector.park() if goes_on else live.projector.close(reason))
+            if not goes_on:
                 live.mute()
                 session.live = None
         elif session.record.parked and not self.gave_up:
@@ -131,14 +144,14 @@ class Turn:
         session.screen.close()
 
     def _remember(self, parked: str) -> None:
-        live = self._live
+        live, masker = self._live, self._session.project.masker
+        first, last = live.take_span() if live else (0, 0)
         record = TurnRecord(
-            prompt=self._session.project.masker.mask(self._flat.text),
+            prompt=masked_prompt(masker, self._flat.text),
             run_id=live.run_id if live else "",
-            first_seq=live.first_seq if live else 0,
-            last_seq=live.last_seq if live else 0,
-            said=self._session.project.masker.mask("\n\n".join(self.said)),
-            stop="cancelled" if self.cancelled else "end_turn",
+            first_seq=first,
+            last_seq=last,
+            said=masker.mask("\n\n".join(self.said)),
         )
         try:
             self._session.remember_turn(record, parked)

@@ -33,10 +33,13 @@ class _Texts(Protocol):
 
 
 class WorkflowLibrary:
-    """`roots` are the searched directories with what to call them, first hit wins."""
+    """`roots` are the searched directories with what to call them, first hit wins. Paths are told as seen from `cwd`."""
 
-    def __init__(self, roots: Sequence[tuple[str, str]], template_dirs: Sequence[str]) -> None:
+    def __init__(
+        self, roots: Sequence[tuple[str, str]], template_dirs: Sequence[str], cwd: str = "."
+    ) -> None:
         self._roots = roots
+        self._cwd = os.path.abspath(cwd)
         self._template_dirs = template_dirs
         self._heads: dict[str, tuple[tuple[int, int, int], WorkflowHead]] = {}
 
@@ -52,7 +55,7 @@ class WorkflowLibrary:
         found = [(name, file, _version(file)) for name, file, _ in self.names()]
         with _no_collection():
             self._heads = {
-                file: (version, self._known_head(file, version) or _read_head(name, file))
+                file: (version, self._known_head(file, version) or self._read_head(name, file))
                 for name, file, version in found
             }
         return [head for _, head in self._heads.values()]
@@ -61,22 +64,33 @@ class WorkflowLibrary:
         known = self._heads.get(file)
         return known[1] if known is not None and known[0] == version else None
 
+    def _read_head(self, name: str, file: str) -> WorkflowHead:
+        from awf.infrastructure.yaml_files.nodes import MAX_BYTES
+        from awf.infrastructure.yaml_files.workflow_head import read_head
+
+        try:
+            with open(file, "rb") as stream:
+                data = stream.read(MAX_BYTES + 1)
+        except OSError as error:
+            return WorkflowHead(name=name, file=file, problem=f"it cannot be read: {error.strerror}")
+        return read_head(name, file, _short(file, self._cwd), data)
+
     def load(self, reference: str) -> LoadedProgram:
         file = self.find(reference)
         if file is None:
             raise self._missing(reference)
         with _no_collection():
-            return _read_program(file, _Disk(self))
+            return _read_program(file, _Disk(self), self._cwd)
 
     def reload(self, definition: Definition) -> LoadedProgram:
         with _no_collection():
-            return _read_program(definition.root, _Stored(definition))
+            return _read_program(definition.root, _Stored(definition), self._cwd)
 
     def find(self, reference: str, *, beside: str = "") -> str | None:
         """The file of a workflow named by its name, or by a path."""
         looks_like_path = reference.endswith(_ENDINGS) or reference.startswith((".", "/"))
         if looks_like_path:
-            path = os.path.join(os.path.dirname(beside), reference) if beside else reference
+            path = os.path.join(os.path.dirname(beside) if beside else self._cwd, reference)
             for candidate in (path, *(path + ending for ending in _ENDINGS)):
                 if os.path.isfile(candidate):
                     return os.path.abspath(candidate)
@@ -87,7 +101,8 @@ class WorkflowLibrary:
                 candidate = os.path.join(root, reference + ending)
                 if os.path.isfile(candidate):
                     return os.path.abspath(candidate)
-        return os.path.abspath(reference) if not beside and os.path.isfile(reference) else None
+        plain = os.path.join(self._cwd, reference)
+        return os.path.abspath(plain) if not beside and os.path.isfile(plain) else None
 
     def find_template(self, name: str) -> str | None:
         if ".." in name.split("/") or name.startswith("/"):
@@ -107,14 +122,14 @@ class WorkflowLibrary:
         ]
 
     def _missing(self, reference: str) -> AwfError:
-        if os.path.isdir(reference):
+        if os.path.isdir(os.path.join(self._cwd, reference)):
             return AwfError(
                 "USER.INPUT.MISSING_FILE",
                 f"'{reference}' is a directory, not a workflow file.",
                 hint="Name a file in it; `awf list` shows the workflows that have a name.",
             )
         close = suggest(reference, [name for name, _, _ in self.names()])
-        looked = ", ".join(_short(root) for root, _ in self._roots) or "no directory"
+        looked = ", ".join(_short(root, self._cwd) for root, _ in self._roots) or "no directory"
         return AwfError(
             "USER.INPUT.MISSING_FILE",
             f"There is no workflow '{reference}'.",
@@ -145,20 +160,8 @@ def _version(file: str) -> tuple[int, int, int]:
     return (status.st_ino, status.st_mtime_ns, status.st_size)
 
 
-def _read_head(name: str, file: str) -> WorkflowHead:
-    from awf.infrastructure.yaml_files.nodes import MAX_BYTES
-    from awf.infrastructure.yaml_files.workflow_head import read_head
-
-    try:
-        with open(file, "rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        return WorkflowHead(name=name, file=file, problem=f"it cannot be read: {error.strerror}")
-    return read_head(name, file, _short(file), data)
-
-
-def _short(path: str) -> str:
-    relative = os.path.relpath(path)
+def _short(path: str, cwd: str) -> str:
+    relative = os.path.relpath(path, cwd)
     return path if relative.startswith("..") else relative
 
 
@@ -212,7 +215,7 @@ class _Stored:
         return list(self._definition.templates)
 
 
-def _read_program(root: str, source: _Texts) -> LoadedProgram:
+def _read_program(root: str, source: _Texts, cwd: str) -> LoadedProgram:
     # Late, so that a listing of names does not pay for the parser.
     from awf.infrastructure.yaml_files.nodes import MAX_BYTES, parse_yaml
     from awf.infrastructure.yaml_files.workflow_file import read_workflow
@@ -229,7 +232,7 @@ def _read_program(root: str, source: _Texts) -> LoadedProgram:
         data = source.read(file)
         texts[file] = data.decode("utf-8", "replace")
         templates[name] = file
-        document, problems = parse_yaml(_short(file), data)
+        document, problems = parse_yaml(_short(file, cwd), data)
         document.problems = problems
         return document, []
 
@@ -240,7 +243,7 @@ def _read_program(root: str, source: _Texts) -> LoadedProgram:
             continue
         data = source.read(file)
         texts[file] = data.decode("utf-8", "replace") if len(data) <= MAX_BYTES else ""
-        loaded = read_workflow(_short(file), data, load_template)
+        loaded = read_workflow(_short(file, cwd), data, load_template)
         files[file] = loaded
         for state in loaded.draft.states.values():
             if isinstance(state, CallState):

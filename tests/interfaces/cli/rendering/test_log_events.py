@@ -4,10 +4,9 @@ import io
 
 import pytest
 
-from awf.domain.events import event_fields
+from awf.domain.events import event_fields, stamped_from
 from awf.interfaces.cli.rendering.event_lines import render_log_event
 from awf.interfaces.cli.rendering.plain_view import PlainView
-from awf.interfaces.cli.rendering.stored_events import stamped_from
 
 
 @pytest.mark.parametrize("story", ["success", "failure", "approval", "cancelled", "called", "loop"])
