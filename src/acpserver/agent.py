@@ -26,5 +26,8 @@ class Agent(Protocol):
         ...
 
     async def close(self) -> None:
-        """The editor has gone: end everything. What takes longer than the server's patience is given up."""
+        """The editor has gone: end everything. Awaited while the requests that run are being cancelled.
+
+        What takes longer than the server's patience is cancelled, too, and then given up.
+        """
         ...

@@ -106,7 +106,7 @@ class Connection:
         except RequestError as error:
             self._settle(request, refused(request, error))
             return
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
             log.exception("%s failed", request.method)
             self._settle(request, internal(request, error, self.conversation))
             return
@@ -130,7 +130,7 @@ class Connection:
     def _tell(self, told: Tell) -> None:
         try:
             self._made().notification(told.method, told.params)
-        except (Exception, SystemExit):
+        except (Exception, SystemExit, asyncio.CancelledError):
             log.exception("%s failed", told.method)
 
     def _cancel(self, request: Request) -> None:

@@ -69,9 +69,12 @@ def _read(source: int) -> bytes:
             import select
 
             select.select([source], [], [])
+        except OSError:  # a terminal that hung up, a stream for writing: nobody speaks here
+            return b""
 
 
 def _write(target: int, data: bytes, trace: Trace) -> None:
+    """Raises BrokenPipeError for whatever keeps the editor from reading it."""
     rest = data
     while rest:
         try:
@@ -80,4 +83,6 @@ def _write(target: int, data: bytes, trace: Trace) -> None:
             import select
 
             select.select([], [target], [])
+        except OSError as error:
+            raise BrokenPipeError from error
     trace.sent(data)

@@ -160,7 +160,7 @@ async def test_semver_hears_a_run_and_adds_it_up(project, hosts):
     ended = WorkflowFailed(workflow="release", duration_ms=5, code=failed.code, message="x")
     for number, event in enumerate([failed, failed, ended], 1):
         listener(Stamped("run-1", number, 0.0, event))
-    await plugins.settle()
+    await listener.settle()
     payload = {"workflow": "release", "came_to": "failed", "failed_steps": 2, "duration_ms": 5}
     assert told == [("semver", "semver.summary", payload)]
     assert (project / "runs.txt").read_text(encoding="utf-8") == "release failed, 2 failed steps\n"

@@ -34,10 +34,11 @@ class Editors:
         self._own = App(cwd=cwd, environment=environment, flags=flags)
         self.masker: Masker = JointMasker(lambda: [self._own.masker, *(app.masker for app in self._apps)])
 
-    def service(self, editor: Editor) -> EditorService:
+    def service(self, editor: Editor, *, look_every: float = 2.0) -> EditorService:
+        """`look_every`: seconds between two looks at the workflow files."""
         from awf.application.editor.service import EditorService
 
-        return EditorService(editor, self.sessions(), self.project)
+        return EditorService(editor, self.sessions(), self.project, look_every=look_every)
 
     def sessions(self) -> EditorSessions:
         """Of all folders, beside the data of the user: an editor asks for sessions before it names a folder."""

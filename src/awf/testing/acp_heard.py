@@ -84,6 +84,17 @@ class Heard:
             and (update["sessionUpdate"] == "tool_call" or update.get("status"))
         ]
 
+    def output(self, call_id: str) -> str:
+        """What a tool call has printed: as a terminal of ours where that was advertised, else its text in the end."""
+        pieces = [
+            (update.get("_meta") or {}).get("terminal_output", {}).get("data", "")
+            for update in self.updates
+            if update.get("toolCallId") == call_id
+        ]
+        shown = self.calls.get(call_id, {}).get("content") or []
+        texts = [each["content"].get("text", "") for each in shown if each["type"] == "content"]
+        return "".join(pieces) or "\n".join(texts)
+
     @property
     def plan(self) -> list[dict[str, Any]]:
         return self._last("plan", "entries")

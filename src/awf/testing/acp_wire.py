@@ -226,5 +226,5 @@ def _strictly(line: bytes) -> Any:
 
     try:
         return json.loads(line.decode(), parse_constant=no_constant, object_pairs_hook=no_twice)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise WireError(f"not UTF-8 JSON: {error}: {line[:200]!r}") from error

@@ -57,7 +57,7 @@ class EditorDesk:
 
     # -- processes -----------------------------------------------------------------------------------------------------
 
-    def open(self, *, log: bool = False, **abilities: Any) -> EditorService:
+    def open(self, *, log: bool = False, look_every: float = 2.0, **abilities: Any) -> EditorService:
         """What one process has: an editor and the sessions."""
         editors = Editors(
             cwd=str(self.folder), environment=self.environment, flags={"storage": str(self.storage)}
@@ -65,7 +65,7 @@ class EditorDesk:
         if log:
             editors.set_up_logging()
         self.editor = MemoryEditor(**abilities)
-        service = editors.service(self.editor)
+        service = editors.service(self.editor, look_every=look_every)
         self._opened.append((editors, service))
         return service
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from awf.domain.events import Stamped
+    from awf.domain.ports.plugins import Subscription
 
 __all__ = ["MemoryPlugin", "MemoryPlugins"]
 
@@ -103,22 +104,25 @@ class MemoryPlugins:
         outcome = self._plugins[plugin].step_types[step_type](step_name, config, inputs)
         return outcome if isinstance(outcome, PluginStepOutcome) else PluginStepOutcome(output=str(outcome))
 
-    def subscribe(self, emit: Callable[[str, str, dict[str, Any]], None]) -> Callable[[Stamped], None] | None:
+    def subscribe(self, emit: Callable[[str, str, dict[str, Any]], None]) -> Subscription | None:
         wanting = [one for one in self._plugins.values() if one.wants]
-        if not wanting:
-            return None
-
-        def hear(stamped: Stamped) -> None:
-            kind = msgspec.to_builtins(stamped.event)["type"]
-            for one in wanting:
-                if kind in one.wants:
-                    one.heard.append(stamped)
-                    emit(one.name, "heard", {"type": kind})
-
-        return hear
-
-    async def settle(self) -> None:
-        pass
+        return _Hearing(wanting, emit) if wanting else None
 
     async def close(self) -> None:
+        pass
+
+
+class _Hearing:
+    def __init__(self, wanting: list[MemoryPlugin], emit: Callable[[str, str, dict[str, Any]], None]) -> None:
+        self._wanting = wanting
+        self._emit = emit
+
+    def __call__(self, stamped: Stamped) -> None:
+        kind = msgspec.to_builtins(stamped.event)["type"]
+        for one in self._wanting:
+            if kind in one.wants:
+                one.heard.append(stamped)
+                self._emit(one.name, "heard", {"type": kind})
+
+    async def end(self) -> None:
         pass

@@ -28,7 +28,6 @@ async def test_without_any_file_there_are_no_plugins_and_nobody_listens(project)
     host = project.host()
     assert host.declared() == {}
     assert host.subscribe(lambda *_: None) is None
-    await host.settle()
 
 
 async def test_an_empty_file_declares_nothing(project):

@@ -39,7 +39,7 @@ async def test_a_plugin_gets_the_events_it_subscribed_to(project):
     listen = host.subscribe(Emitted())
     for stamped in (started(), failed(), started(3, "test")):
         listen(stamped)
-    await host.settle()
+    await listen.settle()
     first, second = project.events()
     assert first["id"] == "run-1:1"
     assert first["type"] == "step.started"
@@ -56,10 +56,10 @@ async def test_a_plugin_is_started_at_the_first_event_that_it_wants(project):
     host = project.sample(**wants("step.failed"), host=PATIENT)
     listen = host.subscribe(Emitted())
     listen(started())
-    await host.settle()
+    await listen.settle()
     assert project.noted() == []
     listen(failed())
-    await host.settle()
+    await listen.settle()
     assert len(project.events()) == 1
 
 
@@ -77,8 +77,9 @@ async def test_emitted_events_are_handed_over_when_they_are_declared(project, ca
     ]
     host = project.sample(**wants("step.failed", emit=["deploy.*"], EMIT=json.dumps(answers)), host=PATIENT)
     emitted = Emitted()
-    host.subscribe(emitted)(failed())
-    await host.settle()
+    listen = host.subscribe(emitted)
+    listen(failed())
+    await listen.settle()
     assert emitted == [("sample", "deploy.done", {"n": 1}), ("sample", "deploy.empty", {})]
     assert any("'other.thing', which it may not" in message for message in caplog.messages)
     assert any("'deploy.bad' that is refused" in message for message in caplog.messages)
@@ -90,8 +91,9 @@ async def test_emitted_events_reach_other_plugins_but_not_their_sender(project):
         one=wants("step.failed", "deploy.*", emit=["deploy.*"], EMIT=answer), two=wants("deploy.done")
     )
     host = project.host(**PATIENT)
-    host.subscribe(Emitted())(failed())
-    await host.settle()
+    listen = host.subscribe(Emitted())
+    listen(failed())
+    await listen.settle()
     kinds = [(event["type"], event["depth"], event["source"]) for event in project.events()]
     assert sorted(kinds) == [("deploy.done", 1, "one"), ("step.failed", 0, "run-1")]
     passed_on = next(event for event in project.events() if event["depth"])
@@ -109,8 +111,9 @@ async def test_events_that_answer_events_end_at_a_depth(project):
     )
     host = project.host(**PATIENT)
     emitted = Emitted()
-    host.subscribe(emitted)(failed())
-    await host.settle()
+    listen = host.subscribe(emitted)
+    listen(failed())
+    await listen.settle()
     assert [event["depth"] for event in project.events()] == [0, 1, 2, 3]
     assert [name for name, _, _ in emitted] == ["one", "two", "one", "two"]
 
@@ -126,7 +129,7 @@ async def test_a_slow_plugin_loses_events_which_is_counted_and_never_blocks(proj
     for number in range(1, QUEUE + 101):
         listen(started(number))
     gate.touch()
-    await host.settle()
+    await listen.settle()
     assert len(project.events()) == QUEUE + 1
     assert "100 events for the plugin sample were dropped." in caplog.messages
     assert sum("too slow" in message for message in caplog.messages) == 1
@@ -138,9 +141,10 @@ async def test_settling_does_not_wait_for_ever(project, caplog, until):
         **wants("*", GATE=str(project.folder / "never-opened")),
         host={"patience": Patience(start=30, settle=0.2, shutdown=0.2)},
     )
-    host.subscribe(Emitted())(started())
+    listen = host.subscribe(Emitted())
+    listen(started())
     await until(project.events)
-    await host.settle()
+    await listen.settle()
     assert any("they are not waited for" in message for message in caplog.messages)
 
 
@@ -156,7 +160,7 @@ async def test_closing_with_events_on_their_way_leaves_nothing(project, until):
     await until(project.events)
     await host.close()
     listen(started(9))
-    await host.settle()
+    await listen.settle()
     assert len(project.events()) == 1
 
 
@@ -166,7 +170,7 @@ async def test_a_plugin_that_dies_of_an_event_gets_the_next_one_and_it_is_told_o
     listen = host.subscribe(Emitted())
     listen(started(1))
     listen(started(2))
-    await host.settle()
+    await listen.settle()
     assert len(project.events()) == 2
     assert sum("EXECUTION.PLUGIN.CRASHED" in message for message in caplog.messages) == 1
 
@@ -179,6 +183,6 @@ async def test_trouble_in_whoever_receives_emitted_events_does_not_stop_delivery
     listen = host.subscribe(broken)
     listen(started(1))
     listen(Stamped("run-1", 2, 1.0, LogLine(message="x")))
-    await host.settle()
+    await listen.settle()
     assert [event["type"] for event in project.events()] == ["step.started", "log"]
     assert any("could not be handed to the plugin sample" in message for message in caplog.messages)

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EditorService"]
 
-_LOOK = 2.0  # seconds between two looks at the workflow files
 _FIRST = 0.01  # the answer that names the session goes first
 _AGAIN = 0.5  # some editors miss the first list of commands
 _PAGE = 50
@@ -46,7 +45,7 @@ class EditorService:
         store: EditorSessions,
         open_project: Callable[[str], EditorProject],
         *,
-        look_every: float = _LOOK,
+        look_every: float,
     ) -> None:
         self._editor = editor
         self._store = store

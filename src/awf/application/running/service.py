@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from awf.domain.events import Stamped
     from awf.domain.ports.durability import OwnedRun, RunJournal, RunOutcome
     from awf.domain.ports.event_publisher import EventListener
-    from awf.domain.ports.plugins import PluginFacts
+    from awf.domain.ports.plugins import PluginFacts, Subscription
     from awf.domain.ports.run_store import RunStore, StepRow
     from awf.domain.program import LoadedProgram, Program, WorkflowLoader
     from awf.domain.workflow import Workflow
@@ -61,10 +61,11 @@ class Prepared:
             self.owned.listen(_all(publish, tell_plugins))
             for note in self._notes:
                 self.owned.emit(Warned(message=note, code="USER.RUN.DEFINITION_CHANGED"))
-            outcome = await self._execution.run()
-            if tell_plugins is not None:
-                await plugins.settle()
-            return outcome
+            try:
+                return await self._execution.run()
+            finally:
+                if tell_plugins is not None:
+                    await tell_plugins.end()
         finally:
             await self.owned.release()
 
@@ -80,7 +81,7 @@ class Prepared:
         self.owned.emit(PluginEvent(plugin=plugin, name=name, payload=payload))
 
 
-def _all(publish: EventListener, tell_plugins: Callable[[Stamped], None] | None) -> EventListener:
+def _all(publish: EventListener, tell_plugins: Subscription | None) -> EventListener:
     if tell_plugins is None:
         return publish
 

@@ -19,6 +19,7 @@ __all__ = [
     "PluginFacts",
     "PluginStepOutcome",
     "Plugins",
+    "Subscription",
 ]
 
 Capability = Literal["operations", "step_types", "validators", "events"]
@@ -81,6 +82,16 @@ class PluginStepOutcome(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int = 0
 
 
+class Subscription(Protocol):
+    """Hands the events of one run to plugins. Never blocks."""
+
+    def __call__(self, stamped: Stamped) -> None: ...
+
+    async def end(self) -> None:
+        """Wait, within reason, until every event handed over has been delivered, and let go."""
+        ...
+
+
 class Plugins(Protocol):
     """All plugins of one project. Each is started when it is first needed, once, and started again if it dies."""
 
@@ -123,15 +134,11 @@ class Plugins(Protocol):
         """Run a step of a plugin's own type. Raises as `execute` does."""
         ...
 
-    def subscribe(self, emit: Callable[[str, str, dict[str, Any]], None]) -> Callable[[Stamped], None] | None:
+    def subscribe(self, emit: Callable[[str, str, dict[str, Any]], None]) -> Subscription | None:
         """A listener that hands events to the plugins that want them, or None when no plugin wants any.
 
         `emit(plugin, event_type, payload)` receives what plugins send in answer. The listener never blocks.
         """
-        ...
-
-    async def settle(self) -> None:
-        """Wait, within reason, until every event handed over has been delivered."""
         ...
 
     async def close(self) -> None:

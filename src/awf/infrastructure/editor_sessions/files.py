@@ -124,14 +124,14 @@ class FileEditorSessions:
         return AwfError(
             "SYSTEM.IO.WRITE_FAILED",
             f"The session cannot be kept in {self._folder}: {error.strerror or error}.",
-            hint="Check the permissions and the free space, or choose another directory with AWF_STORAGE.",
+            hint="Check the permissions of the directory and the free space.",
         )
 
     def _not_read(self, error: OSError) -> AwfError:
         return AwfError(
             "SYSTEM.IO.READ_FAILED",
             f"The sessions in {self._folder} cannot be read: {error.strerror or error}.",
-            hint="Check the permissions, or choose another directory with AWF_STORAGE.",
+            hint="Check the permissions of the directory.",
         )
 
 

@@ -101,11 +101,13 @@ class EventDelivery:
         lifecycles: Sequence[Lifecycle],
         emit: Callable[[str, str, dict[str, Any]], None],
         patience: float,
+        on_closed: Callable[[EventDelivery], object],
     ) -> None:
         self._recipients = [_Recipient(one, self._deliver) for one in lifecycles]
         self._emit = emit
         self._patience = patience
         self._closed = False
+        self._on_closed = on_closed
 
     def __call__(self, stamped: Stamped) -> None:
         event_type = str(stamped.event.__struct_config__.tag)
@@ -134,8 +136,15 @@ class EventDelivery:
         for one in self._recipients:
             one.tell_dropped()
 
+    async def end(self) -> None:
+        try:
+            await self.settle()
+        finally:
+            await self.close()
+
     async def close(self) -> None:
         self._closed = True
+        self._on_closed(self)
         for one in self._recipients:
             one.forget()
         workers = self._workers()

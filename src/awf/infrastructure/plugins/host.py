@@ -16,9 +16,14 @@ from awf.infrastructure.plugins.wording import meant
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
-    from awf.domain.events import Stamped
     from awf.domain.ports.command_runner import CommandRunner
-    from awf.domain.ports.plugins import DeclaredPlugin, Issue, OperationOutcome, PluginStepOutcome
+    from awf.domain.ports.plugins import (
+        DeclaredPlugin,
+        Issue,
+        OperationOutcome,
+        PluginStepOutcome,
+        Subscription,
+    )
     from awf.infrastructure.plugins.discovery import Found, ReadFile
     from awf.infrastructure.plugins.events import EventDelivery
     from awf.infrastructure.plugins.lifecycle import Lifecycle
@@ -58,7 +63,7 @@ class PluginHost:
         self._budget = budget
         self._known: Found | None = None
         self._lifecycles: dict[str, Lifecycle] = {}
-        self._deliveries: list[EventDelivery] = []
+        self._deliveries: set[EventDelivery] = set()
         self._closed = False
 
     def declared(self) -> Mapping[str, DeclaredPlugin]:
@@ -120,24 +125,22 @@ class PluginHost:
             )
         return await services.execute_step(running, step_type, step_name, config, inputs, left(), trace)
 
-    def subscribe(self, emit: Callable[[str, str, dict[str, Any]], None]) -> Callable[[Stamped], None] | None:
+    def subscribe(self, emit: Callable[[str, str, dict[str, Any]], None]) -> Subscription | None:
         listening = [name for name, one in self._found().plugins.items() if one.shown.subscribe]
         if not listening:
             return None
         from awf.infrastructure.plugins.events import EventDelivery
 
         lifecycles = [self._lifecycle(name) for name in listening]
-        delivery = EventDelivery(lifecycles, emit, self._surroundings.patience.settle)
-        self._deliveries.append(delivery)
+        delivery = EventDelivery(
+            lifecycles, emit, self._surroundings.patience.settle, self._deliveries.discard
+        )
+        self._deliveries.add(delivery)
         return delivery
-
-    async def settle(self) -> None:
-        for delivery in self._deliveries:
-            await delivery.settle()
 
     async def close(self) -> None:
         self._closed = True
-        for delivery in self._deliveries:
+        for delivery in tuple(self._deliveries):
             await delivery.close()
         closing = [one.close() for one in self._lifecycles.values()]
         for result in await asyncio.gather(*closing, return_exceptions=True):

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
 from acpserver import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND, RequestError
 from awf.bootstrap.editors import Editors
 from awf.domain.errors import AwfError
+from awf.domain.redaction import JointMasker
 from awf.interfaces.acp.client_editor import ClientEditor
+from awf.interfaces.acp.masking import environment_masker
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from acpserver import Client
     from awf.domain.editor import SessionRecord
+    from awf.domain.redaction import Masker
     from awf.interfaces.acp.wire_trace import WireTrace
 
-__all__ = ["EditorAgent"]
+__all__ = ["EditorAgent", "make_agent"]
 
 _CODES = {
     "USER.ACP.PROMPT_IN_FLIGHT": INVALID_REQUEST,
@@ -28,20 +33,41 @@ _CODES = {
 }
 
 
-class EditorAgent:
-    def __init__(
-        self,
-        client: Client,
-        cwd: str,
-        environment: Mapping[str, str],
-        flags: Mapping[str, str],
-        trace: WireTrace | None,
-    ) -> None:
-        self._editors = Editors(cwd=cwd, environment=environment, flags=flags)
+def make_agent(
+    client: Client, environment: Mapping[str, str], flags: Mapping[str, str], trace: WireTrace | None
+) -> EditorAgent:
+    """What stands in the way is told as the answer to the request that needs the agent."""
+    try:
+        editors = Editors(cwd=_here(), environment=environment, flags=flags)
         if trace is not None:
-            trace.masker = self._editors.masker
-        self._editors.set_up_logging()
-        self._service = self._editors.service(ClientEditor(client))
+            trace.mask_also(editors.masker)
+        editors.set_up_logging()
+        _log_the_engine()
+        return EditorAgent(client, editors, environment_masker(environment))
+    except AwfError as error:
+        raise _refusal(error, environment_masker(environment)) from error
+
+
+def _here() -> str:
+    """Sessions name their folders themselves, so one that is gone is no obstacle."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return os.path.abspath(os.sep)
+
+
+def _log_the_engine() -> None:
+    """What the engine has to say goes where everything goes, not to a standard error that nobody reads."""
+    engine = logging.getLogger("acpserver")
+    engine.handlers = list(logging.getLogger("awf").handlers)
+    engine.propagate = False
+
+
+class EditorAgent:
+    def __init__(self, client: Client, editors: Editors, secrets: Masker) -> None:
+        self._editors = editors
+        self._masker = JointMasker(lambda: [secrets, editors.masker])
+        self._service = self._editors.service(ClientEditor(client, secrets))
         self._methods: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
             "session/new": self._new,
             "session/load": self._load,
@@ -58,13 +84,13 @@ class EditorAgent:
         try:
             return self._answered(self._methods[method](params))
         except AwfError as error:
-            raise _refusal(error) from error
+            raise _refusal(error, self._masker) from error
 
     async def _answered(self, work: Awaitable[Any]) -> Any:
         try:
             return await work
         except AwfError as error:
-            raise _refusal(error) from error
+            raise _refusal(error, self._masker) from error
 
     def notification(self, method: str, params: dict[str, Any]) -> None:
         if method == "session/cancel":
@@ -124,6 +150,7 @@ def _listed(record: SessionRecord) -> dict[str, Any]:
     return {"sessionId": record.id, "cwd": record.cwd, "title": record.title or None, "updatedAt": updated}
 
 
-def _refusal(error: AwfError) -> RequestError:
-    details = f"{error.code}: {error.message} {error.hint}".strip()
-    return RequestError(_CODES.get(error.code, INTERNAL_ERROR), error.message, details)
+def _refusal(error: AwfError, masker: Masker) -> RequestError:
+    message = masker.mask(error.message)
+    details = masker.mask(f"{error.code}: {error.message} {error.hint}".strip())
+    return RequestError(_CODES.get(error.code, INTERNAL_ERROR), message, details)

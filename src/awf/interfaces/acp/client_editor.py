@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from acpserver import Client
     from awf.domain.editor import Update
+    from awf.domain.redaction import Masker
 
 __all__ = ["ClientEditor"]
 
@@ -21,8 +22,11 @@ _log = logging.getLogger("awf.editor")
 
 
 class ClientEditor:
-    def __init__(self, client: Client) -> None:
+    """Every frame leaves through here, so here is the last place to mask what `masker` knows."""
+
+    def __init__(self, client: Client, masker: Masker) -> None:
         self._client = client
+        self._masker = masker
 
     @property
     def abilities(self) -> EditorAbilities:
@@ -34,7 +38,8 @@ class ClientEditor:
         )
 
     def show(self, session_id: str, update: Update) -> None:
-        self._client.notify("session/update", {"sessionId": session_id, "update": update})
+        shown = self._masker.mask_data(update)
+        self._client.notify("session/update", {"sessionId": session_id, "update": shown})
 
     def congested(self) -> bool:
         return self._client.congested()
@@ -65,7 +70,7 @@ class ClientEditor:
 
     async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         try:
-            answer = await self._client.request(method, params)
+            answer = await self._client.request(method, self._masker.mask_data(params))
         except EditorError as error:
             _log.warning("the editor refused %s: %s", method, error)
             return None

@@ -57,9 +57,12 @@ def main(arguments: list[str]) -> int:
         if name in {"-h", "--help"}:
             print(_USAGE, end="")
             return 0
-        if name not in _FLAGS or (not equals and not rest):
-            return _refuse("USER.ACP.USAGE", f"{name}: not understood", _USAGE)
-        flags[name[2:].replace("-", "_")] = value if equals else rest.pop(0)
+        if name not in _FLAGS:
+            return _refuse("USER.ACP.USAGE", f"{name}: there is no such option", _USAGE)
+        value = value if equals or not rest else rest.pop(0)
+        if not value:
+            return _refuse("USER.ACP.USAGE", f"{name} needs a value", _USAGE)
+        flags[name[2:].replace("-", "_")] = value
     if flags.get("log_level", "info") not in _LEVELS:
         return _refuse("USER.ACP.USAGE", f"--log-level: there is no level {flags['log_level']}", _USAGE)
     if sys.stdin is not None and sys.stdin.isatty():
@@ -73,19 +76,25 @@ def main(arguments: list[str]) -> int:
 
 def _serve(flags: dict[str, str]) -> int:
     trace: WireTrace | None = None
-    path = flags.pop("trace_wire", "")
-    if path:
-        from awf.interfaces.acp.wire_trace import WireTrace
+    try:
+        if "log_file" in flags:  # else the first request would be the first to fail
+            option = "--log-file"
+            os.close(
+                os.open(flags["log_file"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o666)
+            )
+        if path := flags.pop("trace_wire", ""):
+            from awf.interfaces.acp.wire_trace import WireTrace
 
-        try:
-            trace = WireTrace(path)
-        except OSError as error:
-            return _refuse("USER.ACP.USAGE", f"--trace-wire: {path} cannot be written: {error.strerror}", "")
+            option = "--trace-wire"
+            trace = WireTrace(path, os.environ)
+    except OSError as error:
+        why = f"{option}: {error.filename or path} cannot be written: {error.strerror or error}"
+        return _refuse("USER.ACP.USAGE", why, "")
 
     def make(client: Client) -> Agent:
-        from awf.interfaces.acp.agent import EditorAgent
+        from awf.interfaces.acp.agent import make_agent
 
-        return EditorAgent(client, os.getcwd(), os.environ, flags, trace)
+        return make_agent(client, os.environ, flags, trace)
 
     server = Server(
         info={"name": "awf", "title": "AWF workflows", "version": __version__},
@@ -95,16 +104,32 @@ def _serve(flags: dict[str, str]) -> int:
         trace=trace,
     )
     try:
+        _keep_off_the_wire()
         return run_stdio(server)
     except Exception as error:  # noqa: BLE001  the last line of defence: a person sees no traceback
         from awf.interfaces.cli.failure import report_failure
 
         return report_failure(error, [])
+    finally:
+        sys.stdout = sys.stderr  # whatever is printed on the way out is not for the editor either
+
+
+def _keep_off_the_wire() -> None:
+    """What was printed before us, and waits in a buffer, is not for the editor."""
+    if sys.stdout is None or sys.stderr is None:
+        return
+    wire = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout.flush()
+    os.dup2(wire, 1)
+    os.close(wire)
 
 
 def explain(kind: str, text: str) -> str:
     """What editors show of an error begins with its code."""
-    return f"{_KINDS[kind]}: {text}"
+    from awf.interfaces.acp.masking import environment_masker
+
+    return f"{_KINDS[kind]}: {environment_masker(os.environ).mask(text)}"
 
 
 def _refuse(code: str, message: str, more: str) -> int:

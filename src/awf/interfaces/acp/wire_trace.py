@@ -2,47 +2,111 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
-from awf.domain.redaction import MASK, Masker
+from awf.domain.redaction import MASK, JointMasker
+from awf.interfaces.acp.masking import environment_masker
 
 if TYPE_CHECKING:
-    from typing import TextIO
+    from collections.abc import Mapping
+
+    from awf.domain.redaction import Masker
 
 __all__ = ["WireTrace"]
+
+# name=value, as a shell would read it; and the same with quotes around all of it
+_INPUT = re.compile(
+    r"""((?:^|(?<=\s)|(?<=--input=))(?!--input=)[^\s="']+=)"""
+    r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|\\.|[^\s"'\\]|["'].*)+""",
+    re.DOTALL,
+)
+_QUOTED_INPUT = re.compile(r"""((["'])[^\s="']+=)(?:(?!\2).)*""", re.DOTALL)
 
 
 class WireTrace:
     """One JSON object per line: when, which way, and the message."""
 
-    def __init__(self, path: str) -> None:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self._file: TextIO = os.fdopen(handle, "w", encoding="utf-8", errors="replace", buffering=1)
-        self.masker = Masker()  # until that of the sessions is known
+    def __init__(self, path: str, environment: Mapping[str, str]) -> None:
+        """Raises OSError where it cannot be written."""
+        self._path = path
+        self._handle: int | None = _opened(path)
+        self._maskers = [environment_masker(environment)]
+        self._masker = JointMasker(lambda: self._maskers)
+
+    def mask_also(self, masker: Masker) -> None:
+        """What this one knows, now or later, is a secret here, too."""
+        self._maskers.append(masker)
 
     def __call__(self, direction: str, line: bytes) -> None:
+        if self._handle is None:
+            return
         stamp = time.time()
         try:
-            message: Any = _without_server_secrets(json.loads(line))
+            message: Any = json.loads(line)
         except ValueError:
             message = line.decode("utf-8", "replace").rstrip("\n")[:2000]
-        written = {"time": round(stamp, 6), "direction": direction, "message": self.masker.mask_data(message)}
-        self._file.write(json.dumps(written, ensure_ascii=False) + "\n")
+        if direction == "in":
+            message = _without_given_secrets(message)
+        written = {
+            "time": round(stamp, 6),
+            "direction": direction,
+            "message": self._masker.mask_data(message),
+        }
+        self._write(json.dumps(written, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+
+    def _write(self, data: bytes) -> None:
+        """A disk that is full ends the trace, and nothing else."""
+        assert self._handle is not None
+        try:
+            while data:
+                data = data[os.write(self._handle, data) :]
+        except OSError as error:
+            import logging
+
+            os.close(self._handle)
+            self._handle = None
+            why = error.strerror or str(error)
+            logging.getLogger("awf.editor").warning("%s: the trace is given up: %s", self._path, why)
 
 
-def _without_server_secrets(message: Any) -> Any:
-    """What an editor hands to its MCP servers is nobody else's business."""
+def _opened(path: str) -> int:
+    """A pipe that nobody reads is refused, not waited for; so is standard output, which is the wire itself."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
+    handle = os.open(path, flags, 0o600)
+    os.set_blocking(handle, True)
+    try:
+        is_wire = os.path.samestat(os.fstat(handle), os.fstat(1))
+    except OSError:  # there is no standard output
+        is_wire = False
+    if is_wire:
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is the standard output, which belongs to the protocol", path)
+    return handle
+
+
+def _without_given_secrets(message: Any) -> Any:
+    """What an editor hands to its MCP servers is nobody else's business; nor are the inputs of a workflow.
+
+    Which of the inputs are secret is known only when the workflow has been read.
+    """
     params = message.get("params") if isinstance(message, dict) else None
-    servers = params.get("mcpServers") if isinstance(params, dict) else None
-    if not isinstance(servers, list):
+    if not isinstance(params, dict):
         return message
-    for server in servers:
-        for key in ("env", "headers"):
-            pairs = server.get(key) if isinstance(server, dict) else None
-            for pair in pairs if isinstance(pairs, list) else []:
-                if isinstance(pair, dict) and "value" in pair:
-                    pair["value"] = MASK
+    for server in _dicts(params.get("mcpServers")):
+        for pair in [*_dicts(server.get("env")), *_dicts(server.get("headers"))]:
+            if "value" in pair:
+                pair["value"] = MASK
+    for block in _dicts(params.get("prompt")):
+        text = block.get("text")
+        if isinstance(text, str) and text.lstrip().startswith("/"):
+            block["text"] = _INPUT.sub(rf"\1{MASK}", _QUOTED_INPUT.sub(rf"\1{MASK}", text))
     return message
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from awf.application.editor.projection.frames import sound
 from awf.domain.run import Usage, add_usage
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class AgentScribe:
         step = self._at_work(event.path, event.step, now)
         fact: dict[str, Any] = {"level": event.isolation, "provider": event.provider}
         if event.version:
-            fact["version"] = event.version
+            fact["version"] = sound(event.version)
         return [*self._book.shown(step), step.row.change(about={"isolation": fact})]
 
     def used(self, event: events.AgentUsage, now: float) -> list[Update]:
@@ -92,6 +93,7 @@ class AgentScribe:
         size = event.context_window or 0
         if size <= 0 or spent.tokens is None:
             return []
-        update: Update = {"sessionUpdate": "usage_update", "used": spent.tokens, "size": size}
+        # What an agent counts over several requests may be more than was in its context at any time.
+        update: Update = {"sessionUpdate": "usage_update", "used": min(spent.tokens, size), "size": size}
         cost = self.usage.cost if self.usage is not None else None
         return [update if cost is None else {**update, "cost": {"amount": cost, "currency": "USD"}}]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from awf.application.editor.projection.frames import fenced, modest, text_content
+from awf.application.editor.projection.frames import fenced, modest, sound, text_content
 from awf.application.editor.projection.row import Row
 from awf.application.editor.projection.tool_words import bare_name, changes, kind_of, locations, title
 from awf.application.editor.projection.words import beginning
@@ -192,6 +192,7 @@ class Calls:
         if not call_id:
             self._nameless += 1
             call_id = f"call-{self._nameless}"
+        call_id = sound(call_id)
         self._used[call_id] = times = self._used.get(call_id, 0) + 1
         return call_id if times == 1 else f"{call_id}.{times}"
 

@@ -66,12 +66,14 @@ def failed_text(run_id: str, event: events.WorkflowFailed, cause: FailureCause, 
     parts = [f"✗ {one_line(name)} failed{status}: {message}"]
     if blamed is not None and blamed.message and blamed.message not in event.message:
         parts.append(f"Cause: {plain(blamed.message).strip()}")
-    if event.hint:
-        parts.append(plain(event.hint).strip())
+    hint = plain(event.hint).strip()
+    if hint:
+        parts.append(f"`{hint}`" if hint.startswith("awf ") else hint)
     if blamed is not None and blamed.output.strip():
         parts.append(str(fenced(blamed.output)["content"]["text"]))
-    parts.append(f"`awf show {run_id}`{spent(usage)}")
-    return "\n\n".join(parts)
+    look = "" if f"awf show {run_id}" in hint else f"`awf show {run_id}`"
+    parts.append(f"{look}{spent(usage)}".removeprefix(" · "))
+    return "\n\n".join(filter(None, parts))
 
 
 def cancelled_text(run_id: str, event: events.WorkflowCancelled) -> str:

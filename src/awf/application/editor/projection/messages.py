@@ -34,6 +34,10 @@ class Messages:
             shown.append(update)
         return shown
 
+    def turn_over(self) -> None:
+        """What comes next stands below what the person says."""
+        self._last_id = ""
+
     def _before(self, message_id: str) -> list[Update]:
         if self._last_id in {"", message_id} or self._ends_well:
             return []

@@ -181,7 +181,7 @@ class Projector:
             step.was_parked = step.was_parked or step.row.is_open
             is_waiting = any(path == step.path or _is_within(path, step.path) for path in waiting)
             updates += self._parked(step, is_waiting=is_waiting)
-        return self._messages.apart([*updates, *self._stage.board.current()])
+        return self._turn_over([*updates, *self._stage.board.current()])
 
     def _parked(self, step: Step, *, is_waiting: bool) -> list[Update]:
         updates = step.calls.close("completed", "Still at work when the turn ended.")
@@ -190,7 +190,7 @@ class Projector:
         printed = step.output.last(_TAIL_AT_PARK) if step.output and not step.row.terminal else ""
         note = "Waiting for your answer" if is_waiting else "Still at work; it goes on in the background"
         content = [*([fenced(printed)] if printed else []), text_content(note)]
-        return [*updates, step.row.end("completed", content=content, meta=_terminal_end(step))]
+        return [*updates, step.row.end("completed", content=content, meta=step.terminal_end(None))]
 
     def close(self, reason: str = "cancelled") -> list[Update]:
         """The turn ends whatever happened."""
@@ -199,14 +199,19 @@ class Projector:
         updates = [*self._stage.floor.flush(), *self._end_rows(text, cancelled=cancelled)]
         if self._run.ended is None:
             self._stage.board.stop("cancelled" if cancelled else "stopped")
-        return self._messages.apart([*updates, *self._stage.board.current()])
+        return self._turn_over([*updates, *self._stage.board.current()])
+
+    def _turn_over(self, updates: list[Update]) -> list[Update]:
+        shown = self._messages.apart(updates)
+        self._messages.turn_over()
+        return shown
 
     def _end_rows(self, text: str, *, cancelled: bool) -> list[Update]:
         about = {"cancelled": True} if cancelled else None
         updates: list[Update] = []
         for step in self._stage.book.innermost_first():
             updates += step.calls.close("failed", text, about)
-            meta = _terminal_end(step) if step.row.is_open else {}
+            meta = step.terminal_end(None)
             updates += step.row.cut_off("failed", content=[text_content(text)], about=about, meta=meta)
         return updates
 
@@ -237,11 +242,3 @@ def _is_at_work(step: Step) -> bool:
 
 def _is_within(path: str, around: str) -> bool:
     return path.startswith((f"{around}/", f"{around}[", f"{around}@"))
-
-
-def _terminal_end(step: Step) -> dict[str, Any]:
-    if not step.row.terminal:
-        return {}
-    row_id = step.row.id
-    written = step.output.final(row_id) if step.output is not None else {}
-    return {**written, "terminal_exit": {"terminal_id": row_id, "exit_code": None, "signal": None}}

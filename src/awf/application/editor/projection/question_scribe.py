@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from awf.application.editor.projection.frames import text_content
 
 if TYPE_CHECKING:
     from awf.application.editor.projection.calls import Call
+    from awf.application.editor.projection.row import Row
     from awf.application.editor.projection.stage import Stage
     from awf.application.editor.projection.step import Step
     from awf.domain import events
@@ -58,17 +59,19 @@ class QuestionScribe:
         refusal = _REFUSALS.get(event.outcome, "")
         call_id = _call_id(event)
         if not call_id:
-            row = step.row
-        else:
-            call = step.calls.carried(call_id)
-            if call is None or call.is_finished:
-                return []
-            row = call.row
-            if not refusal and row.is_open:
-                return [row.change(status="in_progress", content=row.content)]
-        if refusal and row.is_open:
-            return [row.change(status="failed", content=[text_content(refusal)])]
-        return []
+            return self._refused(step.row, refusal, step.terminal_end(None) if refusal else {})
+        call = step.calls.carried(call_id)
+        if call is None or call.is_finished:
+            return []
+        if not refusal and not call.row.is_settled:
+            return [call.row.change(status="in_progress", content=call.row.content)]
+        return self._refused(call.row, refusal, {})
+
+    def _refused(self, row: Row, refusal: str, meta: dict[str, Any]) -> list[Update]:
+        """Said at once; the row stays open for what comes of it."""
+        if not refusal or row.is_settled:
+            return []
+        return [row.change(status="failed", content=[text_content(refusal)], meta=meta)]
 
     def permission(self, event: events.ApprovalRequired, now: float) -> Update:
         """What a permission request says of the call it is about. Changes nothing that is shown."""

@@ -72,6 +72,8 @@ class Row:
     def change(self, **fields: Any) -> Update:
         """`content` is what there is beside the terminal; `meta` is put beside `_meta.awf`, `about` into it."""
         about, meta = fields.pop("about", None), fields.pop("meta", None)
+        if self.told_time and "title" not in fields:
+            fields["title"], self.told_time = self.title, False
         if "content" in fields and self.terminal:
             fields["content"] = [{"type": "terminal", "terminalId": self.id}, *fields["content"]]
         self.status = fields.get("status", self.status)
@@ -80,9 +82,6 @@ class Row:
         return {**update, "_meta": noted} if noted else update
 
     def end(self, status: str, **fields: Any) -> Update:
-        if self.told_time:
-            fields.setdefault("title", self.title)
-            self.told_time = False
         update = self.change(status=status, **fields)
         self.is_open = False
         return update

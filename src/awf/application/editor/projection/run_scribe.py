@@ -57,9 +57,9 @@ class RunScribe:
         del now
         step = self._stage.book.known(event.path)
         if event.code == _OF_ISOLATION:
-            if step is None or event.message in step.warnings:
+            if step is None or plain(event.message) in step.warnings:
                 return []
-            step.warnings.append(event.message)
+            step.warnings.append(plain(event.message))
             return [step.row.change(about={"warnings": list(step.warnings)})] if step.row.is_open else []
         if event.message in self._warned:
             return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from awf.application.editor.projection.calls import Calls
+from awf.application.editor.projection.frames import modest
 from awf.application.editor.projection.live_output import LastLines, TerminalText
 from awf.application.editor.projection.row import Row
 from awf.application.editor.projection.words import one_line
@@ -49,6 +50,7 @@ class Step:
         self.output: LiveOutput | None = None
         self.row = Row(base, showings)
         self.calls = Calls(base, cwd, showings)
+        self._ended_terminal = ""
         self._run_id = run_id
         self._cwd = cwd
 
@@ -87,9 +89,19 @@ class Step:
         kind = "command" if self.kind == "step" else self.kind
         named = {_DETAIL_NAMES[self.kind]: self.detail} if self.detail and self.kind in _DETAIL_NAMES else {}
         told = {"description": self.description} if self.description else {}
-        return {"kind": kind, **named, **told}
+        return dict(modest({"kind": kind, **named, **told}))
 
     def live_output(self, *, terminals: bool) -> LiveOutput:
         if self.output is None:
             self.output = TerminalText() if terminals and self.row.terminal else LastLines()
         return self.output
+
+    def terminal_end(self, exit_code: int | None) -> dict[str, Any]:
+        """The last that its terminal hears, for the _meta of the row's last update."""
+        row_id = self.row.id
+        if not self.row.terminal or not self.row.is_open or self._ended_terminal == row_id:
+            return {}
+        self._ended_terminal = row_id
+        written = self.output.final(row_id) if self.output is not None else {}
+        known = exit_code if exit_code is not None and exit_code >= 0 else None
+        return {**written, "terminal_exit": {"terminal_id": row_id, "exit_code": known, "signal": None}}

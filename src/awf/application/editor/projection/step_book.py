@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 from awf.application.editor.projection.step import Step
@@ -31,7 +30,7 @@ class StepBook:
         self._showings = showings
         self._most_showings = showings
         self._steps: dict[str, Step] = {}
-        self._ended: deque[str] = deque(maxlen=_ENDED_KEPT)
+        self._ended: dict[str, int] = {}  # path → how often it was shown
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self._steps.values())
@@ -53,9 +52,9 @@ class StepBook:
         """The step, also when its beginning was not heard."""
         step = self._steps.get(path)
         if step is None:
-            step = self._steps[path] = Step(
-                path, name or name_of(path), self.run_id, self._cwd, self._showings
-            )
+            showings = max(self._showings, self._ended.pop(path, 0))
+            step = Step(path, name or name_of(path), self.run_id, self._cwd, showings)
+            self._steps[path] = step
             step.started = now
             self._foresee(step, kind)
         return step
@@ -110,7 +109,9 @@ class StepBook:
 
     def forget(self, step: Step) -> None:
         self._steps.pop(step.path, None)
-        self._ended.append(step.path)
+        self._ended[step.path] = step.row.showings
+        if len(self._ended) > _ENDED_KEPT:
+            del self._ended[next(iter(self._ended))]
 
     def within(self, path: str) -> list[Step]:
         """Steps below a path that are still known, the innermost first."""

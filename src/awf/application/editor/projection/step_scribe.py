@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from awf.application.editor.projection.frames import fenced, text_content
+from awf.application.editor.projection.frames import fenced, modest, text_content
 from awf.application.editor.projection.step import CONTAINERS
 from awf.application.editor.projection.words import last_lines
 
@@ -99,7 +99,7 @@ class StepScribe:
         return is_quiet and step.was_parked and not step.row.is_open
 
     def _result(self, step: Step, event: events.StepCompleted) -> dict[str, Any]:
-        meta = self._last_output(step, event.exit_code)
+        meta = step.terminal_end(event.exit_code)
         text = self._printed(step, event.output)
         if step.row.terminal:
             content: list[dict[str, Any]] | None = None if step.output is not None else []
@@ -119,14 +119,6 @@ class StepScribe:
         heard = step.output.last(_OUTPUT_SHOWN) if step.output is not None else ""
         return heard or last_lines(told, _OUTPUT_SHOWN)
 
-    def _last_output(self, step: Step, exit_code: int | None) -> dict[str, Any]:
-        if not step.row.terminal:
-            return {}
-        row_id = step.row.id
-        written = step.output.final(row_id) if step.output is not None else {}
-        known = exit_code if exit_code is not None and exit_code >= 0 else None
-        return {**written, "terminal_exit": {"terminal_id": row_id, "exit_code": known, "signal": None}}
-
     def failed(self, event: events.StepFailed, now: float) -> list[Update]:
         step = self._book.step(event.path, event.step, now, event.kind)
         step.kind = event.kind
@@ -142,9 +134,9 @@ class StepScribe:
         }
         updates = self._left_over(step, "The step failed before this ended.")
         updates += [] if step.row.is_open else self._book.shown(step)
-        meta = self._last_output(step, event.exit_code)
+        meta = step.terminal_end(event.exit_code)
         content = self._why(step, event)
-        updates.append(step.row.end("failed", content=content, rawOutput=raw, meta=meta))
+        updates.append(step.row.end("failed", content=content, rawOutput=modest(raw), meta=meta))
         return [*updates, *self._over(step, now)]
 
     def _why(self, step: Step, event: events.StepFailed) -> list[dict[str, Any]]:
@@ -166,7 +158,7 @@ class StepScribe:
                     content=[text_content("Cancelled by user")],
                     rawOutput={"durationMs": event.duration_ms, "code": event.code},
                     about={"cancelled": True},
-                    meta=self._last_output(step, None),
+                    meta=step.terminal_end(None),
                 )
             )
         return [*updates, *self._over(step, now)]
@@ -179,7 +171,11 @@ class StepScribe:
             refused = event.reason == _NOT_APPROVED
             text = "Not approved; skipped" if refused else f"Skipped: {event.reason}"
             status = "failed" if refused else "completed"
-            updates = [step.row.end(status, content=[text_content(text)], about={"skipped": True})]
+            updates = self._left_over(step, text)
+            fields = {"content": [text_content(text)], "meta": step.terminal_end(None)}
+            updates.append(step.row.end(status, **fields, about={"skipped": True}))
+        elif step is not None:
+            updates = self._left_over(step, "The step was skipped.")
         if step is None:
             return self._stage.board.changes(now, event.path)
         return [*updates, *self._over(step, now)]
@@ -190,7 +186,8 @@ class StepScribe:
         updates: list[Update] = []
         for inner in self._book.within(step.path):
             updates += inner.calls.close("failed", text, about)
-            updates += inner.row.cut_off("failed", content=[text_content(text)], about=about)
+            meta = inner.terminal_end(None)
+            updates += inner.row.cut_off("failed", content=[text_content(text)], about=about, meta=meta)
             updates += self._stage.floor.leave(inner.path)
             self._book.forget(inner)
         return [*updates, *step.calls.close("failed", text, about)]

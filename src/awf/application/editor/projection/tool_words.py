@@ -7,7 +7,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, Any
 
-from awf.application.editor.projection.frames import diff, fenced
+from awf.application.editor.projection.frames import diff, fenced, sound
 from awf.application.editor.projection.words import one_line
 
 if TYPE_CHECKING:
@@ -55,8 +55,9 @@ def title(name: str, arguments: Mapping[str, Any], cwd: str = "") -> str:
     shown, kind = one_line(bare_name(name), 60) or "tool", kind_of(name)
     if kind == "execute" and (command := _command(arguments)):
         return f"{shown}: {one_line(command)}"
-    if kind in {"read", "edit", "delete", "move"} and (path := _path(arguments)):
-        return f"{shown} {_near(path, cwd)}"
+    if kind in {"read", "edit", "delete", "move"} and (paths := list(_paths(arguments))):
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        return f"{shown} {_near(paths[0], cwd)}{more}"
     subject = next(
         (arguments[key] for key in ("pattern", "query", "url") if _is_text(arguments.get(key))), ""
     )
@@ -102,8 +103,8 @@ def _path(arguments: Mapping[str, Any]) -> str:
 def _absolute(path: str, cwd: str) -> str:
     """Editors want absolute paths; without a working directory a relative one cannot be given."""
     if path.startswith("/"):
-        return posixpath.normpath(path)
-    return posixpath.normpath(posixpath.join(cwd, path)) if cwd.startswith("/") else ""
+        return posixpath.normpath(sound(path))
+    return posixpath.normpath(posixpath.join(cwd, sound(path))) if cwd.startswith("/") else ""
 
 
 def locations(name: str, arguments: Mapping[str, Any], cwd: str) -> list[dict[str, Any]]:
