@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from awf.domain.events import AgentTool
 from awf.domain.redaction import MASK, Masker, looks_secret
+from awf.domain.run import StepResult
 
 
 @pytest.mark.parametrize(
@@ -93,3 +95,23 @@ def test_text_that_cannot_become_a_secret_is_not_held_back():
     masker.add("a", "xyzzy")
     pieces = masker.text()
     assert [pieces.feed("hello "), pieces.feed("box"), pieces.feed("es")] == ["hello ", "bo", "xes"]
+
+
+@pytest.mark.parametrize("word", ["completed", "step", "text", "success", "finished", "stdout", "build"])
+def test_a_secret_that_is_one_of_our_own_words_breaks_no_record(word):
+    masker = Masker()
+    masker.add("odd", word)
+    event = AgentTool(
+        path="build", step="build", call_id="1", name=word, phase="finished", input={"a": [word]}
+    )
+    masked = masker.map_struct(event, masker.mask)
+    assert (masked.path, masked.phase, masked.name, masked.input) == (
+        "build",
+        "finished",
+        MASK,
+        {"a": [MASK]},
+    )
+    result = StepResult(status="success", output=f"x {word}", branches={"b": StepResult(status="failed")})
+    sealed = masker.map_struct(result, masker.seal)
+    assert word not in sealed.output
+    assert masker.map_struct(sealed, masker.unseal) == result

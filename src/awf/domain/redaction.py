@@ -6,9 +6,10 @@ instead: the value is replaced by a mark that names it, and unsealed with the va
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_origin, get_type_hints
 
 import msgspec
 
@@ -92,10 +93,10 @@ class Masker:
         return value
 
     def map_struct(self, value: Any, change: Callable[[str], str]) -> Any:
-        """A struct or plain data with every text changed."""
+        """A struct or plain data with every text changed, but for the words of our own that structs are made of."""
         if self._pattern is None and change != self.unseal:
             return value
-        return msgspec.convert(_walk(msgspec.to_builtins(value), change), type(value))
+        return _walk(value, change)
 
     def may_begin(self, text: str) -> int:
         """How many characters at the end of a text may be the beginning of a secret that goes on."""
@@ -129,13 +130,35 @@ class JointMasker(Masker):
 
 
 def _walk(value: Any, change: Callable[[str], str]) -> Any:
+    """The same value where nothing changes."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
         return {key: _walk(item, change) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_walk(item, change) for item in value]
+    if isinstance(value, list | tuple):
+        return type(value)([_walk(item, change) for item in value])
+    if isinstance(value, msgspec.Struct):
+        old = {name: getattr(value, name) for name in _changeable(type(value))}
+        new = {name: _walk(item, change) for name, item in old.items()}
+        return msgspec.structs.replace(
+            value, **{name: new[name] for name in new if new[name] is not old[name]}
+        )
     return value
+
+
+# Names that a workflow file gave, by which the parts of a run are told apart.
+_OWN_WORDS = {"path", "step", "kind", "workflow", "call_id", "approval_id", "input_id", "code", "state"}
+
+
+@functools.cache
+def _changeable(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    """Fields that can hold a secret: neither one of a few fixed words nor a name of our own."""
+    hints = get_type_hints(kind)
+    return tuple(
+        name
+        for name in kind.__struct_fields__
+        if name not in _OWN_WORDS and get_origin(hints[name]) is not Literal
+    )
 
 
 class TextMasker:

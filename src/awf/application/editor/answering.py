@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from awf.application.editor import telling
-from awf.application.editor.commands import Offered, find_command, ready_line, unknown_command
+from awf.application.editor.commands import Offered, find_command, ready_line, slash_name, unknown_command
 from awf.application.editor.forms import form_for, form_message, from_form, missing_inputs, needed_inputs
 from awf.application.editor.reply import Reply
 from awf.application.editor.slash import Command, gather, is_secret, parse_prompt
@@ -55,7 +55,7 @@ class Answering:
         chosen = self._session.record.workflow
         offered = find_command(chosen, self._project.workflows.offered) if chosen else None
         if chosen and offered is None:
-            return self._unknown(chosen)
+            return self._broken(chosen) or self._unknown(chosen)
         if offered is None:
             return self._tell(telling.what_to_type(self._project.workflows))
         return await self._start(offered, text)
@@ -78,11 +78,16 @@ class Answering:
             )
         if offered is not None:
             return await self._start(offered, spoken.rest)
-        broken = next((one for one in workflows.broken if one.name == spoken.name), None)
-        if broken is not None:
-            why = f"{broken.name} cannot be started: {broken.problem}"
-            return self._refuse("USER.ACP.UNKNOWN_WORKFLOW", "Read the workflow", why)
-        return None if parked else self._unknown(spoken.name)
+        return self._broken(spoken.name) or (None if parked else self._unknown(spoken.name))
+
+    def _broken(self, name: str) -> Reply | None:
+        """Why it cannot be started, where there is a file of that name."""
+        known = self._project.workflows.broken
+        broken = next((one for one in known if name in {one.name, slash_name(one.name)}), None)
+        if broken is None:
+            return None
+        why = f"{broken.name} cannot be started: {broken.problem}"
+        return self._refuse("USER.ACP.UNKNOWN_WORKFLOW", "Read the workflow", why)
 
     def _unknown(self, name: str) -> Reply:
         why = unknown_command(name, self._project.workflows.offered)
@@ -107,7 +112,7 @@ class Answering:
         known = execution.defaults(program.main)
         if gathered.problems:
             return self._bad_inputs(offered, typed, known, program, "\n".join(gathered.problems))
-        person = self._session.person(offered.workflow)
+        person = self._session.person(program.definition.root)
         services = self._project.services(person, self._session.servers)
         needed = needed_inputs(inputs, {**known, **typed}, is_file=services.files.is_file)
         if needed:
@@ -175,7 +180,7 @@ class Answering:
                 f"The conversation belongs to {record.cwd}.",
                 hint="Open that folder in the editor.",
             )
-        person = self._session.person(record.workflow)
+        person = self._session.person(record.source)
         person.answer(text)
         services = self._project.services(person, self._session.servers)
         self._turn.point_of_no_return()

@@ -83,7 +83,7 @@ def input_hint(inputs: Sequence[Input]) -> str:
     words = designated_input(inputs)
     named = [item for item in inputs if item is not words]
     parts = [_named_part(item) for item in sorted(named, key=_optional)]
-    last = [] if words is None else [f"[{words.name}]" if _optional(words) else f"<{words.name}>"]
+    last = [] if words is None else [_free_part(words)]
     room = _LONGEST_HINT - sum(len(part) + 1 for part in last)
     return " ".join([*_fitting(parts, room), *last])
 
@@ -104,6 +104,12 @@ def _named_part(item: Input) -> str:
     if len(part) > _LONGEST_HINT // 2:
         part = f"{item.name}=…"
     return f"[{part}]" if _optional(item) else part
+
+
+def _free_part(item: Input) -> str:
+    shown = _choices(item) or item.name
+    shown = shown if len(shown) <= _LONGEST_HINT // 2 else item.name
+    return f"[{shown}]" if _optional(item) else f"<{shown}>"
 
 
 def _choices(item: Input) -> str:

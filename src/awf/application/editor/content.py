@@ -110,7 +110,7 @@ class _Text:
         if _says_more(name, target):
             return _markdown_link(name, target.place)
         # A path alone must not become a command: neither /etc nor the first word of "/my files/a".
-        risky = self._leads and isinstance(parse_prompt(target.place), Command)
+        risky = self._leads and (target.place == "/" or isinstance(parse_prompt(target.place), Command))
         return _in_quotes(target.place) if risky or re.search(r"\s", target.place) else target.place
 
     def _is_mentioned(self, target: _Target) -> bool:

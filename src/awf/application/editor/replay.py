@@ -44,7 +44,7 @@ async def replayed(record: SessionRecord, project: EditorProject) -> AsyncIterat
 async def _run_turn(
     turn: TurnRecord, project: EditorProject, projectors: dict[str, Projector], *, is_last: bool
 ) -> AsyncIterator[Update]:
-    """The last turn of a run that does not wait has ended it, or was stopped before its end was known."""
+    """The last turn of a run has ended it, or left it waiting; or it was stopped before its end was known."""
     try:
         projector = projectors.get(turn.run_id) or await _projector(turn.run_id, project)
         projectors[turn.run_id] = projector
@@ -58,7 +58,8 @@ async def _run_turn(
                 stamped = stamped_from(stored.fields)
                 for update in projector.event(stamped) if stamped else ():
                     yield update
-        for update in projector.close() if is_last else projector.park():
+        goes_on = projector.ended is None and (projector.waits() or not is_last)
+        for update in projector.park() if goes_on else projector.close():
             yield update
     except AwfError as error:
         _log.warning("the run %s cannot be shown again: %s", turn.run_id, error.message)

@@ -95,6 +95,7 @@ class EditorSession:
     # -- runs ----------------------------------------------------------------------------------------------------------
 
     def person(self, workflow: str) -> EditorPerson:
+        """`workflow` is its file: what is agreed to for one holds for no other, and for this one in every process."""
         return EditorPerson(self.screen, self, workflow)
 
     def watch(self, prepared: Prepared, person: EditorPerson, done: Collection[str] = ()) -> LiveRun:

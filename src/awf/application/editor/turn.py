@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from awf.application.editor.answering import Answering
-from awf.application.editor.content import flatten
+from awf.application.editor.content import Flattened, flatten
 from awf.application.editor.masking import masked_prompt
 from awf.application.editor.reply import Reply
 from awf.application.running.tasks import end_task, spawn
@@ -37,7 +37,7 @@ class Turn:
     ) -> None:
         self._session = session
         self._before = before
-        self._flat = flatten(blocks)
+        self._flat = _writable(flatten(blocks))
         self._live: LiveRun | None = None
         self._begun = False
         self._making = False  # a run is being made: it has to be begun before it can be cancelled
@@ -187,6 +187,15 @@ class Turn:
         if live.task.done():
             return Reply("end_turn", _meta(live, live.task.result()))
         return Reply("end_turn", {"runId": live.run_id, "status": "waiting"})
+
+
+def _writable(prompt: Flattened) -> Flattened:
+    """JSON can carry half a character, and nothing else can: not a file, not a program's input."""
+
+    def whole(text: str) -> str:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+    return Flattened(whole(prompt.text), tuple(map(whole, prompt.refused)))
 
 
 def _meta(live: LiveRun, outcome: RunOutcome | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from awf.domain.ports.command_runner import Stream
-    from awf.domain.redaction import StreamMasker
+    from awf.domain.redaction import StreamMasker, TextMasker
 
 __all__ = ["KeptOutput", "OutputKeeper"]
 
@@ -30,6 +30,7 @@ class OutputKeeper:
         encoding: str,
         file_of: Callable[[], str],
         stream_masker: StreamMasker,
+        text_masker: TextMasker,
         show: Callable[[str], None],
     ) -> None:
         self._half = max(limit // 2, 1)
@@ -38,6 +39,7 @@ class OutputKeeper:
         self._file_of = file_of  # most output is small and never needs one
         self._file = ""
         self._masker = stream_masker
+        self._live = text_masker  # a secret may come in two pieces
         self._show = show
         self._decoder = codecs.getincrementaldecoder(encoding)("replace")
         self._head = bytearray()
@@ -54,7 +56,7 @@ class OutputKeeper:
             self._head += data
         else:
             self._begin_spill(data)
-        if text := self._decoder.decode(data):
+        if text := self._live.feed(self._decoder.decode(data)):
             self._show(text)
 
     def _begin_spill(self, data: bytes) -> None:
@@ -72,7 +74,7 @@ class OutputKeeper:
             del self._tail[: -self._half]
 
     def close(self) -> KeptOutput:
-        if text := self._decoder.decode(b"", final=True):
+        if text := self._live.feed(self._decoder.decode(b"", final=True)) + self._live.close():
             self._show(text)
         if self._spill is None:
             return KeptOutput(self._text(bytes(self._head)), truncated=False, file="")

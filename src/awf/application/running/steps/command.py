@@ -85,6 +85,7 @@ async def _run(step: StepContext, state: CommandState, command: Command) -> Step
             capture.encoding,
             lambda: step.durable.output_path(step.key, stream),
             step.services.masker.stream(),
+            step.services.masker.text(),
             show,
         )
 
