@@ -32,6 +32,7 @@ BENCHMARKS = {
     "processes": "processes",
     "grep": "grep_glob",
     "mcp": "mcp_serve",
+    "acp": "acp_serve",
     "stream": "agent_stream",
 }
 _RESULTS = Path(__file__).parent / "results"

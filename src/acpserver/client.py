@@ -39,6 +39,10 @@ class Client:
         """
         return await self._connection.ask(method, params)
 
+    def unsent(self) -> int:
+        """How many bytes are waiting to be read by the editor."""
+        return self._connection.unsent()
+
     def congested(self) -> bool:
         """Whether much is waiting to be read by the editor."""
         return self._connection.congested()

@@ -185,8 +185,11 @@ class Connection:
         with contextlib.suppress(RuntimeError):  # the loop is closed: then there is nobody to tell
             self._loop.call_soon_threadsafe(self._write, data)
 
+    def unsent(self) -> int:
+        return 0 if self.lost else self._sink.unsent()
+
     def congested(self) -> bool:
-        return not self.lost and self._sink.unsent() > CONGESTED
+        return self.unsent() > CONGESTED
 
     def _write(self, data: bytes) -> None:
         if self.lost or self._closed:

@@ -52,7 +52,8 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
     created_at: float
     updated_at: float
     title: str = ""
-    turns: tuple[TurnRecord, ...] = ()
+    turns: tuple[TurnRecord, ...] = ()  # the latest ones
+    earlier: int = 0  # how many there were before those
     parked: str = ""  # the run that waits for the next prompt
     workflow: str = ""  # what a message without a command is for
     approvals: ApprovalMode = "ask"

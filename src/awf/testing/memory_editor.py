@@ -29,7 +29,7 @@ class MemoryEditor:
         self.withdrawn = 0  # questions that were taken back
         self.forms: list[Mapping[str, Any]] = []
         self.fill: Callable[[Mapping[str, Any]], FormAnswer | Awaitable[FormAnswer]] = _no_answer
-        self.slow = False
+        self.behind = 0  # bytes it claims not to have read
         self._permits = list(permits)
         self._news = asyncio.Event()
 
@@ -37,8 +37,8 @@ class MemoryEditor:
         self.shown.append((session_id, update))
         self._news.set()
 
-    def congested(self) -> bool:
-        return self.slow
+    def unread(self) -> int:
+        return self.behind
 
     async def permit(
         self, session_id: str, tool_call: Mapping[str, Any], options: Sequence[Mapping[str, str]]

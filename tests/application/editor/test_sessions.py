@@ -443,12 +443,12 @@ async def test_a_session_of_another_process_goes_on_without_being_opened_first(d
 
 async def test_of_a_very_long_session_the_latest_turns_are_told(desk):
     session = await desk.new()
-    for number in range(203):
+    for number in range(303):
         await desk.say(session, f"hello {number}")
     await desk.restart()
     await desk.load(session)
     said = [update["content"]["text"] for update in desk.editor.updates("user_message_chunk")]
-    assert (len(said), said[0], said[-1]) == (200, "hello 3", "hello 202")
+    assert (len(said), said[0], said[-1]) == (300, "hello 3", "hello 302")
     assert desk.editor.text.startswith("(3 earlier turns are not shown.)")
 
 

@@ -268,3 +268,15 @@ async def test_a_workflow_in_a_folder_is_called_with_a_colon(desk):
     desk.write(".awf/workflows/team/build.yaml", a_workflow({"one": a_command("echo built")}))
     session = await desk.new()
     assert (await desk.say(session, "/team:build")).meta["status"] == "completed"
+
+
+async def test_an_editor_that_does_not_read_is_spared_an_agents_text_and_told_so(desk):
+    states = {"say": an_agent("x" * 500), "end": a_command("echo the end")}
+    desk.write("it", a_workflow(states))
+    session = await desk.new()
+    desk.editor.behind = 100_000_000
+    reply = await desk.say(session, "/it")
+    assert reply.stop == "end_turn"
+    assert "xxxx" not in desk.editor.text
+    assert "500 characters were left out" in desk.editor.text
+    assert any("the end" in str(call.get("content")) for call in desk.editor.calls.values())

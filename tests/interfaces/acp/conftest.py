@@ -50,8 +50,10 @@ class Desk:
         (self.project / ".awf" / "workflows" / f"{name}.yaml").write_text(json.dumps(text))
 
     def slow(self) -> None:
-        """A workflow whose first command waits, with a child that does the same."""
-        self.workflow("slow", "sleep 300 & echo $$ > begun; echo at work; wait; test -e go", "echo over")
+        """A workflow whose first command waits, with a child that does the same, unless there is a file `go`."""
+        self.workflow(
+            "slow", "test -e go || { sleep 300 & echo $$ > begun; echo at work; wait; }", "echo over"
+        )
 
     def begun(self) -> None:
         until(lambda: self.line("begun"), "the beginning of the step")

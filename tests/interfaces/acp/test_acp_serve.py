@@ -37,6 +37,7 @@ def test_help_names_every_option_and_says_what_it_is_for(desk):
         assert (done.returncode, done.stderr) == (0, "")
         assert "Agent Client Protocol" in done.stdout
         assert all(option in done.stdout for option in OPTIONS)
+    assert "acp-serve" not in cli(desk, "--help").stdout  # it is for editors, not for people
 
 
 @pytest.mark.parametrize(
@@ -116,6 +117,14 @@ async def test_a_working_directory_that_is_gone_is_no_obstacle(desk):
     assert (heard.stop_reason, heard.meta["awf"]["status"]) == ("end_turn", "completed")
 
 
+async def test_five_hundred_workflows_are_all_offered_after_the_session_is_made(desk):
+    for number in range(500):
+        desk.workflow(f"flow{number:03}", "true")
+    async with await desk.editor() as editor:
+        commands = await editor.commands(await editor.new_session(desk.project))
+    assert [one["name"] for one in commands[:500]] == [f"flow{number:03}" for number in range(500)]
+
+
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
@@ -153,6 +162,18 @@ async def test_runs_are_kept_where_the_option_says(desk):
     assert list((desk.project / "elsewhere").iterdir())
 
 
+async def test_a_run_store_that_cannot_be_used_is_told_in_the_turn_and_the_thread_stays(desk):
+    desk.workflow("hello", "echo hello")
+    (desk.project / "file").touch()
+    async with await desk.editor("--storage", str(desk.project / "file")) as editor:
+        session = await editor.new_session(desk.project)
+        heard = await editor.prompt(session, "/hello")
+        after = await editor.prompt(session, "/workflows")
+    assert (heard.stop_reason, heard.meta["awf"]["error"]["code"]) == ("end_turn", "SYSTEM.STORE.UNAVAILABLE")
+    assert "--storage" in heard.text
+    assert "hello" in after.text
+
+
 SERVERS = [
     {"name": "local", "command": "/bin/false", "args": [], "env": [{"name": "KEY", "value": "hush-env"}]},
     {
@@ -165,7 +186,7 @@ SERVERS = [
 
 
 async def test_the_trace_has_every_message_of_both_directions_and_no_secret(desk):
-    desk.environment["DEPLOY_TOKEN"] = "hush-environment"  # noqa: S105  the dummy that is looked for
+    desk.environment["DEPLOY_TOKEN"] = "hush-environment"
     inputs = [{"name": "pin", "type": "string", "secret": True}, {"name": "env", "type": "string"}]
     desk.workflow("show", "echo $DEPLOY_TOKEN; echo {{inputs.pin}} {{inputs.env}}", inputs=inputs)
     trace = desk.project / "wire.jsonl"
@@ -198,13 +219,14 @@ async def test_the_trace_has_every_message_of_both_directions_and_no_secret(desk
 
 
 async def test_what_is_sent_before_the_agent_is_there_is_masked_too(desk):
-    desk.environment["DEPLOY_TOKEN"] = "hush-environment"  # noqa: S105  the dummy that is looked for
+    desk.environment["DEPLOY_TOKEN"] = "hush-environment"
     trace = desk.project / "wire.jsonl"
     async with await desk.editor("--trace-wire", str(trace)) as editor:
         with pytest.raises(RequestRefused):
             await editor.request("hush-environment", {})
-        await editor.send(b"no json: hush-environment\n")
-        await editor.wait_for_stray()
+        for line in (b"[" * 5000, b'["\\ud800", ' + b"[" * 700 + b"]" * 701, b"no json: hush-environment"):
+            await editor.send(line + b"\n")
+            await editor.wait_for_stray()
     assert "hush" not in trace.read_text()
     assert [one["message"] for one in desk.traced(trace) if one["direction"] == "in"][-1] == "no json: ***"
 
@@ -221,25 +243,43 @@ async def test_a_trace_is_added_to_what_the_file_holds(desk):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 async def test_a_full_disk_ends_the_trace_and_not_the_conversation(desk):
     desk.workflow("hello", "echo hello")
-    async with await desk.editor("--trace-wire", "/dev/full") as editor:
-        heard = await editor.prompt(await editor.new_session(desk.project), "/hello")
+    editor = await desk.editor("--trace-wire", "/dev/full")
+    heard = await editor.prompt(await editor.new_session(desk.project), "/hello")
+    ended = await editor.close()
     assert heard.meta["awf"]["status"] == "completed"
+    assert ended.stderr.splitlines() == ["/dev/full: the trace is given up: No space left on device"]
 
 
-async def test_what_the_engine_has_to_say_stands_in_the_log_with_secrets_masked(desk):
-    """A failure that nobody foresaw is answered, and its traceback is for the log alone."""
-    desk.environment["DEPLOY_TOKEN"] = "hush-environment"  # noqa: S105  the dummy that is looked for
+async def test_a_failure_that_nobody_foresaw_is_answered_and_its_traceback_is_for_the_log(desk):
+    desk.environment["DEPLOY_TOKEN"] = "hush-environment"
     desk.environment["PYTHONPATH"] = str(_site(desk, BREAKING))
     editor = await desk.editor()
     session = await editor.new_session(desk.project)
     with pytest.raises(RequestRefused) as told:
         await editor.set_mode(session, "hush-environment")
     ended = await editor.close()
-    assert told.value.details.startswith("SYSTEM.INTERNAL.BUG: ")
-    assert ended.stderr == ""
-    log = desk.log.read_text()
-    assert "session/set_mode failed" in log
-    assert "Traceback" in log
+    assert told.value.details == "SYSTEM.INTERNAL.BUG: session/set_mode failed with KeyError: '***'"
+    assert (ended.status, ended.stderr) == (0, "")
+    assert "KeyError" in desk.log.read_text()
+    assert "hush" not in desk.log.read_text()
+
+
+async def test_secrets_of_the_environment_are_masked_before_any_run_has_begun(desk):
+    desk.environment |= {
+        "DEPLOY_TOKEN": "hush-environment",
+        "WORD_TOKEN": "text",
+    }  # one is a word of the protocol
+    desk.workflow("deploy", "true", description="puts hush-environment to use")
+    async with await desk.editor() as editor:
+        session = await editor.new_session(desk.project)
+        commands = await editor.commands(session)
+        for prompt in ("/hush-environment", "/workflows", "/deploy hush-environment"):
+            await editor.prompt(session, prompt)
+        with pytest.raises(RequestRefused) as told:
+            await editor.set_mode(session, "hush-environment")
+    assert commands[0]["description"] == "puts *** to use"
+    assert told.value.message == "There is no mode '***'."
+    assert b"hush" not in b"".join(editor.agent.lines())
 
 
 # -- stray prints ------------------------------------------------------------------------------------------------------
@@ -262,16 +302,11 @@ if sys.argv[1:2] == ["acp-serve"] or "acp-serve" in sys.orig_argv:
 """
 BREAKING = """\
 import sys
-class Breaking:
-    def find_spec(self, name, path=None, target=None):
-        if name == "awf.application.editor.service":
-            sys.meta_path.remove(self)
-            from awf.application.editor.service import EditorService
-            def set_mode(self, session, mode):
-                raise KeyError(mode)
-            EditorService.set_mode = set_mode
-        return None
-sys.meta_path.insert(0, Breaking())
+if "acp-serve" in sys.orig_argv:
+    from awf.application.editor.service import EditorService
+    def set_mode(self, session, mode):
+        raise KeyError(mode)
+    EditorService.set_mode = set_mode
 """
 
 
@@ -314,7 +349,7 @@ async def test_the_prints_of_a_plugin_never_reach_the_editor(desk):
     (desk.project / "noisy.py").write_text(NOISY_PLUGIN)
     plugins = {"plugins": {"noisy": {"command": [sys.executable, "noisy.py"]}}}
     (desk.project / ".awf" / "plugins.yaml").write_text(json.dumps(plugins))
-    greet = {"type": "step", "operation": "noisy.greet", "inputs": {"name": "Ada"}, "on_success": "done"}
+    greet = {"type": "operation", "operation": "noisy.greet", "inputs": {"name": "Ada"}, "on_success": "done"}
     states = {"initial": "greet", "greet": greet, "done": {"type": "terminal"}}
     (desk.project / ".awf" / "workflows" / "greet.yaml").write_text(
         json.dumps({"name": "greet", "states": states})
@@ -431,7 +466,7 @@ async def test_killed_in_the_middle_of_a_step_it_leaves_no_process_and_a_run_tha
         replayed = await again.load_session(session, desk.project)
         assert {call["status"] for call in replayed.calls.values()} <= {"completed", "failed"}
         assert (await again.prompt(session, "/status")).stop_reason == "end_turn"
-    desk.workflow("slow", "true", "echo over")
     (desk.project / "go").touch()
     resumed = cli(desk, "resume", run["id"])
-    assert resumed.returncode in {0, 1}, resumed.stderr
+    assert resumed.returncode == 0, resumed.stderr
+    assert the_run(desk)["status"] == "completed"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from awf.application.editor.slash import Command, parse_prompt, quoted
+from awf.application.editor.slash import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -109,8 +109,8 @@ class _Text:
             return quoted(target.place)
         if _says_more(name, target):
             return _markdown_link(name, target.place)
-        # A path alone must not become a command: neither /etc nor the first word of "/my files/a".
-        risky = self._leads and (target.place == "/" or isinstance(parse_prompt(target.place), Command))
+        # A path must not become a command, whatever follows it: neither /etc nor the first word of "/my files/a".
+        risky = self._leads and target.place.startswith("/") and "/" not in target.place[1:]
         return _in_quotes(target.place) if risky or re.search(r"\s", target.place) else target.place
 
     def _is_mentioned(self, target: _Target) -> bool:

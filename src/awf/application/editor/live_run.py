@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from awf.application.running.fan_out import FanOut
 from awf.application.running.tasks import spawn
+from awf.domain.events import AgentText, AgentThought
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,7 @@ __all__ = ["LiveRun"]
 
 _log = logging.getLogger("awf.editor")
 _SETTLE = 0.02  # between two steps of a parallel branch nothing seems to be at work
+_SLOW, _TOO_MUCH = 256 * 1024, 8 * 1024 * 1024  # bytes that an editor has not read
 _CONGESTED = 0.2  # how long an editor that is slow to read is left in peace
 
 
@@ -46,6 +48,7 @@ class LiveRun:
         self._boundary = asyncio.Event()
         self._over = False
         self._muted = False
+        self._unheard = 0  # characters of an agent that were not shown
         self._loop = asyncio.get_running_loop()
         self._quiet: asyncio.TimerHandle | None = None
         self._ticking: asyncio.TimerHandle | None = None
@@ -129,9 +132,20 @@ class LiveRun:
             return
         self._first_seq = self._first_seq or stamped.seq
         self._last_seq = stamped.seq
+        if isinstance(stamped.event, AgentText | AgentThought) and self._screen.editor.unread() > _TOO_MUCH:
+            self._unheard += len(stamped.event.text)
+            return
+        if self._unheard:
+            self._tell_unheard()
         self._screen.show(self.projector.event(stamped))
         self._arm()
         self._look()
+
+    def _tell_unheard(self) -> None:
+        """An editor that does not read cannot be told everything; what was left out can be looked up."""
+        text = f"(… {self._unheard} characters were left out here; `awf logs {self.run_id}` has them.)"
+        self._unheard = 0
+        self._screen.say(text, f"{self.run_id}/left-out-{self._last_seq}")
 
     def _look(self) -> None:
         """A conversation waits, and nothing else is at work: the turn can end."""
@@ -152,7 +166,7 @@ class LiveRun:
         if due is None:
             return
         at = self._loop.time() + max(0.0, due - time.time())
-        if self._screen.editor.congested():
+        if self._screen.editor.unread() > _SLOW:
             at = max(at, self._loop.time() + _CONGESTED)
         if self._ticking is not None:
             if self._ticking.when() <= at:
@@ -164,7 +178,7 @@ class LiveRun:
         self._ticking = None
         if self._boundary.is_set():
             return
-        if not self._screen.editor.congested():
+        if not self._screen.editor.unread() > _SLOW:
             self._screen.show(self.projector.tick(time.time()))
         self._arm()
 

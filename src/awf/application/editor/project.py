@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from awf.application.editor.commands import FoundWorkflow, Offered, offered_commands
+from awf.application.editor.commands import FoundWorkflow, Offered, command_list, offered_commands
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -46,6 +46,13 @@ class Workflows:
         self._heads: Sequence[WorkflowHead] | None = None
         self.offered: list[Offered] = []
         self.broken: list[WorkflowHead] = []
+        self._commands: dict[bool, list[dict[str, Any]]] = {}
+
+    def commands(self, *, parked: bool) -> list[dict[str, Any]]:
+        """As editors are told of them. One list for all sessions, made once for every change of the files."""
+        if parked not in self._commands:
+            self._commands[parked] = command_list(self.offered, parked=parked)
+        return self._commands[parked]
 
     def names(self) -> list[str]:
         """Quick: no file is read."""
@@ -57,6 +64,7 @@ class Workflows:
         if heads == self._heads:
             return False
         self._heads = heads
+        self._commands.clear()
         self.broken = [head for head in heads if head.problem]
         self.offered = offered_commands(
             [

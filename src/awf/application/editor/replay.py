@@ -18,19 +18,17 @@ if TYPE_CHECKING:
 
 __all__ = ["replayed"]
 
-_MOST_TURNS = 200
 _PAGE = 500
 _log = logging.getLogger("awf.editor")
 
 
 async def replayed(record: SessionRecord, project: EditorProject) -> AsyncIterator[Update]:
     """Every turn as it was shown; of a very long session the latest ones."""
-    first = max(0, len(record.turns) - _MOST_TURNS)
-    if first:
-        yield message(f"({first} earlier turns are not shown.)", f"{record.id}/earlier")
+    if record.earlier:
+        yield message(f"({record.earlier} earlier turns are not shown.)", f"{record.id}/earlier")
     projectors: dict[str, Projector] = {}
     last_turns = {turn.run_id: turn for turn in record.turns if turn.run_id != record.parked}
-    for number, turn in enumerate(record.turns[first:], first + 1):
+    for number, turn in enumerate(record.turns, record.earlier + 1):
         yield message(turn.prompt or "(empty)", f"{record.id}/{number}/prompt", who="user")
         if turn.run_id:
             is_last = last_turns.get(turn.run_id) is turn

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from awf.application.editor.commands import command_list
 from awf.application.editor.live_run import LiveRun
 from awf.application.editor.options import config_options, modes
 from awf.application.editor.person import EditorPerson
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["EditorSession"]
 
 _TITLE = 80
+_MOST_TURNS = 300
 _log = logging.getLogger("awf.editor")
 
 
@@ -49,7 +49,7 @@ class EditorSession:
         self.live: LiveRun | None = None
         self._store = store
         self._turn: Turn | None = None
-        self._prompts = len(record.turns)
+        self._prompts = record.earlier + len(record.turns)
         self._shown: Any = None  # the command list as the editor has it
 
     # -- prompts -------------------------------------------------------------------------------------------------------
@@ -144,7 +144,11 @@ class EditorSession:
 
     def remember_turn(self, turn: TurnRecord, parked: str) -> None:
         title = self.record.title or _first_line(turn.prompt)
-        self.keep(turns=(*self.record.turns, turn), parked=parked, title=title)
+        turns = (*self.record.turns, turn)
+        forgotten = max(0, len(turns) - _MOST_TURNS)  # the file is written whole after every turn
+        self.keep(
+            turns=turns[forgotten:], earlier=self.record.earlier + forgotten, parked=parked, title=title
+        )
         updated = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.record.updated_at))
         self.screen.show([{"sessionUpdate": "session_info_update", "title": title, "updatedAt": updated}])
 
@@ -163,7 +167,7 @@ class EditorSession:
 
     def show_commands(self, *, again: bool = False) -> None:
         """What has changed since they were shown first; with `again` in any case."""
-        commands = command_list(self.project.workflows.offered, parked=bool(self.record.parked))
+        commands = self.project.workflows.commands(parked=bool(self.record.parked))
         if again or (self._shown is not None and commands != self._shown):
             self._shown = commands
             self.screen.show([{"sessionUpdate": "available_commands_update", "availableCommands": commands}])

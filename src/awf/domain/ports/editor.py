@@ -20,8 +20,8 @@ class Editor(Protocol):
         """Send one update, in order, at once. Does nothing when the editor has gone."""
         ...
 
-    def congested(self) -> bool:
-        """Whether the editor is slow to read what it was sent."""
+    def unread(self) -> int:
+        """How many bytes of what it was sent the editor has yet to read."""
         ...
 
     async def permit(

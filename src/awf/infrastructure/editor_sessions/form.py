@@ -1,6 +1,7 @@
 """A session as text, and back.
 
-The standard library's JSON, since it also carries the lone surrogates that an editor may send in a prompt.
+A session is written whole after every turn, so it is written by the quick encoder. Only the standard library's JSON
+carries the lone surrogates that an editor may send in a prompt; that one writes the sessions with such a prompt.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ def is_session_id(text: str) -> bool:
 
 
 def encoded(record: SessionRecord) -> bytes:
-    return json.dumps({"form": _FORM, "session": msgspec.to_builtins(record)}).encode("ascii")
+    try:
+        return msgspec.json.encode({"form": _FORM, "session": record})
+    except UnicodeEncodeError:
+        return json.dumps({"form": _FORM, "session": msgspec.to_builtins(record)}).encode("ascii")
 
 
 def decoded(data: bytes, session_id: str) -> SessionRecord:

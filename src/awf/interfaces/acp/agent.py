@@ -67,7 +67,7 @@ class EditorAgent:
     def __init__(self, client: Client, editors: Editors, secrets: Masker) -> None:
         self._editors = editors
         self._masker = JointMasker(lambda: [secrets, editors.masker])
-        self._service = self._editors.service(ClientEditor(client, secrets))
+        self._service = self._editors.service(ClientEditor(client))
         self._methods: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
             "session/new": self._new,
             "session/load": self._load,

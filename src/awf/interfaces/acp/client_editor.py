@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from acpserver import Client
     from awf.domain.editor import Update
-    from awf.domain.redaction import Masker
 
 __all__ = ["ClientEditor"]
 
@@ -22,11 +21,8 @@ _log = logging.getLogger("awf.editor")
 
 
 class ClientEditor:
-    """Every frame leaves through here, so here is the last place to mask what `masker` knows."""
-
-    def __init__(self, client: Client, masker: Masker) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._masker = masker
 
     @property
     def abilities(self) -> EditorAbilities:
@@ -38,11 +34,10 @@ class ClientEditor:
         )
 
     def show(self, session_id: str, update: Update) -> None:
-        shown = self._masker.mask_data(update)
-        self._client.notify("session/update", {"sessionId": session_id, "update": shown})
+        self._client.notify("session/update", {"sessionId": session_id, "update": update})
 
-    def congested(self) -> bool:
-        return self._client.congested()
+    def unread(self) -> int:
+        return self._client.unsent()
 
     async def permit(
         self, session_id: str, tool_call: Mapping[str, Any], options: Sequence[Mapping[str, str]]
@@ -70,7 +65,7 @@ class ClientEditor:
 
     async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         try:
-            answer = await self._client.request(method, self._masker.mask_data(params))
+            answer = await self._client.request(method, params)
         except EditorError as error:
             _log.warning("the editor refused %s: %s", method, error)
             return None

@@ -1,4 +1,4 @@
-"""The secrets of the environment. Runs learn them when they start; what an editor is told before must not show them either."""
+"""The secrets of the environment, for what is told or traced before there is a session that knows them."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def _serve(flags: dict[str, str]) -> int:
             option = "--trace-wire"
             trace = WireTrace(path, os.environ)
     except OSError as error:
-        why = f"{option}: {error.filename or path} cannot be written: {error.strerror or error}"
+        why = f"{option}: {error.filename} cannot be written: {error.strerror}"
         return _refuse("USER.ACP.USAGE", why, "")
 
     def make(client: Client) -> Agent:
@@ -119,10 +119,12 @@ def _keep_off_the_wire() -> None:
     if sys.stdout is None or sys.stderr is None:
         return
     wire = os.dup(1)
-    os.dup2(2, 1)
-    sys.stdout.flush()
-    os.dup2(wire, 1)
-    os.close(wire)
+    try:
+        os.dup2(2, 1)
+        sys.stdout.flush()
+    finally:
+        os.dup2(wire, 1)
+        os.close(wire)
 
 
 def explain(kind: str, text: str) -> str:

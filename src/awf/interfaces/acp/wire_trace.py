@@ -47,17 +47,15 @@ class WireTrace:
             return
         stamp = time.time()
         try:
-            message: Any = json.loads(line)
-        except ValueError:
-            message = line.decode("utf-8", "replace").rstrip("\n")[:2000]
-        if direction == "in":
-            message = _without_given_secrets(message)
-        written = {
-            "time": round(stamp, 6),
-            "direction": direction,
-            "message": self._masker.mask_data(message),
-        }
-        self._write(json.dumps(written, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+            data = self._told(stamp, direction, json.loads(line))
+        except (ValueError, RecursionError):  # no JSON, or JSON that nobody could want to read
+            data = self._told(stamp, direction, line.decode("utf-8", "replace")[:2000])
+        self._write(data.encode("utf-8", "replace") + b"\n")
+
+    def _told(self, stamp: float, direction: str, message: Any) -> str:
+        shown = self._masker.mask_data(_without_given_secrets(message) if direction == "in" else message)
+        told = {"time": round(stamp, 6), "direction": direction, "message": shown}
+        return json.dumps(told, ensure_ascii=False)
 
     def _write(self, data: bytes) -> None:
         """A disk that is full ends the trace, and nothing else."""
