@@ -1,6 +1,7 @@
 """What the specifications ask for, and which tests show it. `tests/architecture/test_requirements.py` checks both ways.
 
 F099 is the specification of the tool proxy; its acceptance criteria, in the reading that docs/decisions/0007 settles.
+F102 has a file of its own, requirements_of_editors.py.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ LEDGER: dict[str, tuple[str, list[str]]] = {
             "tests/application/tools/test_router.py::test_each_call_writes_one_log_line",
             "tests/journeys/test_tool_processes.py::test_all_goes_well_and_nothing_is_left_either",
             "tests/journeys/agents/test_all_agents.py::test_every_agent_gives_the_same_answer_by_the_same_calls",
+            "tests/journeys/agents/test_all_agents.py::test_calls_of_every_agent_are_spans_of_the_run_and_lines_in_the_log",
             "tests/journeys/agents/test_claude_cli.py::test_its_model_has_our_tools_and_no_other_and_they_go_through_us",
             "tests/journeys/agents/test_gemini_cli.py::test_its_model_has_our_tools_and_no_other_and_nothing_is_written_elsewhere",
         ],
@@ -22,6 +24,7 @@ LEDGER: dict[str, tuple[str, list[str]]] = {
         [
             "tests/application/running/test_tool_steps.py::test_an_operation_of_a_plugin_becomes_a_tool",
             "tests/application/authoring/test_plugin_checks.py::test_additive_mode_with_a_plugin_tool_is_no_empty_proxy",
+            "tests/journeys/agents/test_all_agents.py::test_every_agent_can_use_a_plugin_beside_its_own_tools",
             "tests/journeys/agents/test_claude_cli.py::test_in_additive_mode_its_own_tools_and_ours_are_both_there",
             "tests/journeys/agents/test_codex_cli.py::test_its_own_tools_and_ours_are_both_there_when_asked_for",
         ],

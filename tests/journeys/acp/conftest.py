@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import sys
 from pathlib import Path
@@ -9,10 +10,10 @@ from pathlib import Path
 import pytest
 
 
-def load(name: str):
-    known = f"journeys_peers_{name}"
+def load(name: str, folder: Path = Path(__file__).parents[1] / "peers"):
+    known = f"journeys_{folder.name}_{name}"
     if known not in sys.modules:
-        file = Path(__file__).parents[1] / "peers" / f"{name}.py"
+        file = folder / f"{name}.py"
         spec = importlib.util.spec_from_file_location(known, file)
         module = importlib.util.module_from_spec(spec)
         sys.modules[known] = module
@@ -21,6 +22,7 @@ def load(name: str):
 
 
 clients = load("acp_clients")
+desks = load("acp_desk", Path(__file__).parent)
 
 
 def pytest_generate_tests(metafunc):
@@ -35,3 +37,48 @@ def pytest_generate_tests(metafunc):
 def acp():
     """The module with the clients and the words of scenarios."""
     return clients
+
+
+@pytest.fixture
+def words():
+    """The module with what workflows of these tests are made of."""
+    return desks
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A person's folders, with the usual workflows. In the end nothing may be left running."""
+    here = desks.Desk(tmp_path)
+    here.usual_workflows()
+    try:
+        yield here
+        here.nothing_is_left()
+    finally:
+        here.clean_up()
+
+
+@pytest.fixture
+def awf(acp, desk):
+    """`awf acp-serve` for the real clients."""
+    return acp.Agent(list(desk.command), desk.project, desk.scratch, desk.environment)
+
+
+@pytest.fixture(scope="session")
+def recording(tmp_path_factory):
+    """A function that gives the frames of a session with everything in it, played once for each set of capabilities."""
+    rich = load("rich_session", Path(__file__).parent)
+    played = {}
+
+    def give(capabilities=None):
+        key = str(capabilities)
+        if key not in played:
+            desk = desks.Desk(tmp_path_factory.mktemp("rich"))
+            desk.usual_workflows()
+            try:
+                played[key] = asyncio.run(rich.record(desk, desks, capabilities))
+                desk.nothing_is_left()
+            finally:
+                desk.clean_up()
+        return played[key]
+
+    return give
