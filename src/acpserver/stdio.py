@@ -25,8 +25,6 @@ class StandardStreams:
     """Takes stdin and stdout away from everyone else; gives them back at the end."""
 
     def __enter__(self) -> tuple[int, int]:
-        if sys.stdout is not None:
-            sys.stdout.flush()
         self._stdout = sys.stdout
         nothing = os.open(os.devnull, os.O_RDWR)
         self._source, self._target = _copy(0, nothing), _copy(1, nothing)
@@ -34,6 +32,8 @@ class StandardStreams:
         os.dup2(_or(2, nothing), 1)
         if nothing > 2:
             os.close(nothing)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # only now: what was printed before us is not for the wire either
         sys.stdout = sys.stderr
         return self._source, self._target
 

@@ -31,7 +31,7 @@ class Editors:
         self._environment = environment
         self._flags = flags
         self._apps: list[App] = []
-        self._own = App(cwd=cwd, environment=environment, flags=flags)
+        self._own = self._app(cwd)
         self.masker: Masker = JointMasker(lambda: [self._own.masker, *(app.masker for app in self._apps)])
 
     def service(self, editor: Editor, *, look_every: float = 2.0) -> EditorService:
@@ -49,11 +49,7 @@ class Editors:
     def project(self, cwd: str) -> EditorProject:
         from awf.application.editor.project import EditorProject, Workflows
 
-        app = App(cwd=cwd, environment=self._environment, flags=self._flags)
-        for name, value in secret_values(
-            app.environment
-        ).items():  # a prompt may hold one before anything has run
-            app.masker.add(f"env.{name}", value)
+        app = self._app(cwd)
         self._apps.append(app)
 
         def services(person: Person, servers: Mapping[str, McpServer]) -> RunServices:
@@ -78,6 +74,13 @@ class Editors:
             listeners=listeners,
             close=app.close,
         )
+
+    def _app(self, cwd: str) -> App:
+        """A prompt may hold a secret of the environment before anything has run."""
+        app = App(cwd=cwd, environment=self._environment, flags=self._flags)
+        for name, value in secret_values(app.environment).items():
+            app.masker.add(f"env.{name}", value)
+        return app
 
     def set_up_logging(self) -> None:
         """Always to a file: what an editor does with standard error nobody knows."""

@@ -104,7 +104,6 @@ def _serve(flags: dict[str, str]) -> int:
         trace=trace,
     )
     try:
-        _keep_off_the_wire()
         return run_stdio(server)
     except Exception as error:  # noqa: BLE001  the last line of defence: a person sees no traceback
         from awf.interfaces.cli.failure import report_failure
@@ -112,19 +111,6 @@ def _serve(flags: dict[str, str]) -> int:
         return report_failure(error, [])
     finally:
         sys.stdout = sys.stderr  # whatever is printed on the way out is not for the editor either
-
-
-def _keep_off_the_wire() -> None:
-    """What was printed before us, and waits in a buffer, is not for the editor."""
-    if sys.stdout is None or sys.stderr is None:
-        return
-    wire = os.dup(1)
-    try:
-        os.dup2(2, 1)
-        sys.stdout.flush()
-    finally:
-        os.dup2(wire, 1)
-        os.close(wire)
 
 
 def explain(kind: str, text: str) -> str:
