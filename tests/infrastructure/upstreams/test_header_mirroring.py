@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from awf.infrastructure.upstreams.mirroring import header_value, mirrored_headers, mirrored_parameters
+from awf.domain.mirroring import header_value, mirrored_headers, mirrored_parameters
 from awf.infrastructure.upstreams.restarts import Restarts
 
 

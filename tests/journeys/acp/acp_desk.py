@@ -25,7 +25,10 @@ T = TypeVar("T")
 SCHEMAS = Path(__file__).parents[2] / "protocols" / "acp"
 PATIENCE = 60.0
 MARK = "AWF_ACP_JOURNEY"
-WHO = [{"name": "who", "type": "string", "required": True}, {"name": "tone", "enum": ["warm", "dry"], "default": "dry"}]
+WHO = [
+    {"name": "who", "type": "string", "required": True},
+    {"name": "tone", "enum": ["warm", "dry"], "default": "dry"},
+]
 TURNS = 5
 
 # A child of the command outlives it unless somebody ends the whole group.

@@ -21,6 +21,7 @@ class Recording:
     stderr: str
     turns: dict[str, Any]
     replay: Any
+    late: list[str]  # kinds of updates that came after the answer to their prompt
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -74,21 +75,38 @@ def write_workflows(desk: Any, words: Any) -> None:
     desk.workflow("late", {"wait": command("sleep 300", timeout="200ms")})
 
 
+class Player:
+    """Says things, and writes down what still comes after an answer."""
+
+    def __init__(self, editor: Any, session: str) -> None:
+        self.editor, self.session = editor, session
+        self.turns: dict[str, Any] = {}
+        self.late: list[str] = []
+
+    async def say(self, name: str, prompt: Any, *, cancel: bool = False) -> None:
+        turn = await self.editor.begin(self.session, prompt)
+        if cancel:
+            await turn.wait_for(lambda update: update["sessionUpdate"] == "tool_call")
+            await self.editor.cancel(self.session)
+        self.turns[name] = await turn.end()
+        count = len(self.turns[name].updates)
+        await self.editor.list_sessions()  # there and back again: what was written meanwhile has come
+        self.late += [update["sessionUpdate"] for update in turn.updates[count:]]
+
+
 async def record(desk: Any, words: Any, capabilities: Mapping[str, Any] | None = None) -> Recording:
     write_workflows(desk, words)
     answers = iter(["allow", "deny", "allow_always", "deny"])  # Bash, Bash, the gate, and the gate of /gate
     editor = await desk.editor(capabilities=capabilities, permissions=lambda _: next(answers, "allow"))
-    session = await editor.new_session(desk.project)
-    turns = {name: await editor.prompt(session, f"/{name}") for name in ("rich", "gate", "fails", "crash", "late")}
-    turns["missing"] = await editor.prompt(session, "/hello")
-    slow = await editor.begin(session, "/slow")
-    await slow.wait_for(lambda update: update["sessionUpdate"] == "tool_call")
-    await editor.cancel(session)
-    turns["slow"] = await slow.end()
+    player = Player(editor, await editor.new_session(desk.project))
+    for name in ("rich", "gate", "fails", "crash", "late"):
+        await player.say(name, f"/{name}")
+    await player.say("missing", "/hello")
+    await player.say("slow", "/slow", cancel=True)
     for number, line in enumerate(("/talk", "line 2", "/workflows", "/status", "/end")):
-        turns[f"talk {number}"] = await editor.prompt(session, line)
+        await player.say(f"talk {number}", line)
     image = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
-    turns["image"] = await editor.prompt(session, [{"type": "text", "text": "/hello"}, image])
-    replay = await editor.load_session(session, desk.project)
+    await player.say("image", [{"type": "text", "text": "/hello"}, image])
+    replay = await editor.load_session(player.session, desk.project)
     ended = await editor.close()
-    return Recording(editor.agent.lines("<"), ended.stderr, turns, replay)
+    return Recording(editor.agent.lines("<"), ended.stderr, player.turns, replay, player.late)

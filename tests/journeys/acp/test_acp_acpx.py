@@ -80,7 +80,11 @@ def test_the_exit_status_of_acpx_tells_a_refusal_from_an_error(acpx, desk):
     desk.path("fails").write_text(desk.path("hello").read_text().replace("echo after", "exit 3"))
     missing, unknown, failed = acpx.exec("/hello"), acpx.exec("/helo who=Ada"), acpx.exec("/fails who=Ada")
     assert [told.status for told in (missing, unknown, failed)] == [0, 0, 0]
-    assert [told.turn.stop_reason for told in (missing, unknown, failed)] == ["refusal", "refusal", "end_turn"]
+    assert [told.turn.stop_reason for told in (missing, unknown, failed)] == [
+        "refusal",
+        "refusal",
+        "end_turn",
+    ]
     assert "/hello who=<who>" in missing.turn.text
     assert "Did you mean /hello?" in unknown.turn.text
     assert status(failed) == "failed"
@@ -117,7 +121,9 @@ def test_acpx_holds_a_conversation_over_processes_and_resumes_it_in_the_middle(a
     acpx.rest()  # the process that held the conversation is gone
     told += [acpx.prompt("s1", line) for line in ("line 4", "line 5")]
     ended = acpx.prompt("s1", "/end")
-    assert [one.status for one in (*told, ended)] == [0] * 6, [one.out + one.err for one in told if one.status]
+    assert [one.status for one in (*told, ended)] == [0] * 6, [
+        one.out + one.err for one in told if one.status
+    ]
     assert [f"Answer {number}." in one.turn.text for number, one in enumerate(told, 1)] == [True] * 5
     assert {status(one) for one in told} == {"waiting"}
     assert status(ended) == "completed"
@@ -128,8 +134,8 @@ def test_acpx_holds_a_conversation_over_processes_and_resumes_it_in_the_middle(a
     judged(acpx)
 
 
-def test_the_old_acpx_hears_the_story_again_when_it_loads(acpx, acpx_version):
-    """It knows no `session/resume`."""
+def test_acpx_opens_a_session_again_each_in_its_own_way(acpx, acpx_version):
+    """The old one knows no `session/resume`, and hears the story again."""
     assert acpx.new_session("s1").status == 0
     assert acpx.prompt("s1", "/hello who=Ada").status == 0
     acpx.rest()
@@ -200,7 +206,13 @@ def test_the_servers_in_the_settings_of_acpx_reach_an_agent_step(acpx, acpx_vers
     if acpx_version == OLD:
         pytest.skip("this one has no servers in its settings")
     python = peers.requested(lambda: peers.python_peer("mcp==1.30.0"))
-    server = {"name": "sums", "type": "stdio", "command": python, "args": [str(MCP_SERVER), "stdio"], "env": []}
+    server = {
+        "name": "sums",
+        "type": "stdio",
+        "command": python,
+        "args": [str(MCP_SERVER), "stdio"],
+        "env": [],
+    }
     (desk.project / ".acpxrc.json").write_text(json.dumps({"mcpServers": [server]}))
     told = acpx.exec("/add")
     assert (told.status, status(told)) == (0, "completed")

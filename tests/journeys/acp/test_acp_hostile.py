@@ -90,8 +90,7 @@ async def test_a_permission_that_is_never_answered_ends_with_the_time_the_workfl
 )  # fmt: skip
 async def test_an_answer_to_a_permission_that_makes_no_sense_is_a_no(desk, answer):
     async with await desk.editor(permissions=NEVER) as editor:
-        session = await editor.new_session(desk.project)
-        turn = await editor.begin(session, "/gate")
+        turn = await editor.begin(session := await editor.new_session(desk.project), "/gate")
         await editor.answer((await turn.wait_for_question()).id, **answer)
         assert "made: skipped" in (await turn.end()).text
         await works(desk, editor, session)
@@ -168,8 +167,7 @@ async def test_a_client_that_goes_while_it_is_asked_leaves_the_question_open(des
     desk.nothing_is_left()
     assert desk.made == 0
     run = the_run(desk, "gate")
-    assert run["status"] in {"cancelled", "waiting", "interrupted"}, run
-    resumed = desk.awf("resume", run["id"], "--approve", "all")
+    resumed = desk.awf("resume", run["id"], "--yes")
     assert (resumed.returncode, desk.made) == (0, 1), resumed.stderr
 
 
@@ -212,6 +210,16 @@ async def test_of_ten_thousand_prompts_in_one_write_the_first_runs_and_the_other
     assert len(desk.runs()) == 3
 
 
+@pytest.mark.parametrize("piece", ["x", "a-", "a=", 'a="', "@", "--input=", "\\", "\n"])
+async def test_a_prompt_of_a_million_characters_is_taken_in_good_time(desk, piece):
+    async with await desk.editor() as editor:
+        session = await editor.new_session(desk.project)
+        for prompt in ("/status ", "/nothing ", "/hello who=", ""):
+            heard = await editor.prompt(session, prompt + piece * (1_000_000 // len(piece)))
+            assert heard.stop_reason in {"end_turn", "refusal"}
+        assert (await editor.load_session(session, desk.project)).user_text
+
+
 GARBAGE = [
     b"\n", b"   \n", b"{\n", b"\x00\x01\x02\n", b"\xff\xfe\xfd\n", b"null\n", b"[1,2]\n", b'"text"\n', b"NaN\n", b"1e999\n",
     b'{"jsonrpc":"2.0"}\n', b'{"jsonrpc":"2.0","id":{},"method":"session/list"}\n', b"[" * 100_000 + b"\n",
@@ -239,11 +247,28 @@ async def test_garbage_between_good_frames_harms_no_turn(desk, words):
 
 
 def test_a_linter_that_speaks_another_protocol_is_answered_to_its_end(acp, awf, desk):
-    """acplint sends wrong types throughout; what it thinks of the answers says nothing about us."""
+    """acplint sends wrong types throughout; what it thinks of the answers says nothing about us. The rest of it only waits."""
+    categories = [
+        "initialization",
+        "session_lifecycle",
+        "session_modes",
+        "config_options",
+        "cancel",
+        "stress",
+        "schema_validation",
+    ]
     python = peers.requested(lambda: peers.python_peer("acplint==0.1.0"))
-    linter = [str(Path(python).with_name("acplint")), "--output", "json", "--timeout", "10", "--cwd", str(desk.project)]
+    linter = [
+        str(Path(python).with_name("acplint")),
+        "--output",
+        "json",
+        "--timeout",
+        "2",
+        "--cwd",
+        str(desk.project),
+    ]
     done = subprocess.run(
-        [*linter, "--agent", awf.recorded()[0], f"--agent-args={shlex.join(awf.recorded()[1:])}"],
+        [*linter, "--agent", awf.recorded()[0], f"--agent-args={shlex.join(awf.recorded()[1:])}", "--categories", *categories],
         cwd=desk.scratch, env=desk.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert awf.judge() > 0, done.stdout + done.stderr
@@ -266,7 +291,10 @@ async def test_unknown_sessions_are_told_for_every_method(desk):
                 ("session/set_config_option", {"sessionId": session, "configId": "approvals", "value": "ask"}),
             ):  # fmt: skip
                 told = await refused(editor, method, **params)
-                assert (told.code, told.details.split(":")[0]) == (NOT_FOUND, "USER.ACP.UNKNOWN_SESSION"), (method, session)
+                assert (told.code, told.details.split(":")[0]) == (NOT_FOUND, "USER.ACP.UNKNOWN_SESSION"), (
+                    method,
+                    session,
+                )
             assert await editor.delete_session(session) == {}
             await editor.notify("session/cancel", {"sessionId": session})
         await works(desk, editor)
@@ -276,7 +304,16 @@ async def test_folders_that_are_none_are_told(desk):
     (desk.project / "file").write_text("x")
     async with await desk.editor() as editor:
         session = await editor.new_session(desk.project)
-        for cwd in ("/no/such/folder", str(desk.project / "file"), "relative", ".", "", "~", "nul\x00", "/" + "x" * 5000):
+        for cwd in (
+            "/no/such/folder",
+            str(desk.project / "file"),
+            "relative",
+            ".",
+            "",
+            "~",
+            "nul\x00",
+            "/" + "x" * 5000,
+        ):
             told = [
                 await refused(editor, "session/new", cwd=cwd, mcpServers=[]),
                 await refused(editor, "session/load", sessionId=session, cwd=cwd, mcpServers=[]),
@@ -287,15 +324,14 @@ async def test_folders_that_are_none_are_told(desk):
         await works(desk, editor, session)
 
 
-async def test_a_folder_that_goes_while_its_session_is_open_is_told(desk, words):
+async def test_a_folder_that_goes_while_its_session_is_open_is_told(desk):
     away = desk.root / "away"
     async with await desk.editor() as editor:
         session = await editor.new_session(desk.project)
         await editor.commands(session)
         desk.project.rename(away)
         heard = await editor.prompt(session, "/hello who=Ada")
-        assert heard.stop_reason in {"end_turn", "refusal"}
-        assert heard.text
+        assert (heard.stop_reason in {"end_turn", "refusal"}, bool(heard.text)) == (True, True)
         away.rename(desk.project)
         await works(desk, editor, session)
 
@@ -305,20 +341,29 @@ async def test_a_folder_that_goes_while_its_session_is_open_is_told(desk, words)
 
 def a_bomb(path: Path) -> None:
     lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
-    lines += [f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]" for old, new in zip("abcdefgh", "bcdefghi", strict=True)]
+    lines += [
+        f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]"
+        for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+    ]
     path.write_text("\n".join(lines))
 
 
 STRANGE_FILES = {
     "cut": lambda path: path.write_text("name: cut\nstates: {initial: a, a: {type: step"),
     "binary": lambda path: path.write_bytes(bytes(range(256)) * 50),
-    "huge": lambda path: path.write_text("name: huge\ndescription: |\n" + "  text and more text\n" * 1_000_000),
+    "pipe": os.mkfifo,
+    "huge": lambda path: path.write_text(
+        "name: huge\ndescription: |\n" + "  text and more text\n" * 1_000_000
+    ),
     "bomb": a_bomb,
     "deep": lambda path: path.write_text("name: " + "[" * 50_000),
+    "unreadable": lambda path: (
+        path.write_text("name: unreadable"),
+        path.chmod(0),
+    ),  # for root it is just not whole
     "folder": lambda path: path.mkdir(),
     "dangling": lambda path: path.symlink_to("nowhere.yaml"),
     "itself": lambda path: path.symlink_to(path.name),
-    "pipe": os.mkfifo,
     "empty": lambda path: path.write_text(""),
     "list": lambda path: path.write_text("- a\n- b\n"),
 }
@@ -333,21 +378,16 @@ async def test_strange_workflow_files_do_not_hide_the_others_and_are_told_of(des
         assert names >= {"hello", "gate", "slow", "talk"}
         await works(desk, editor, session)
         told = (await editor.prompt(session, "/workflows")).text
-        unseen = [name for name in ("cut", "binary", "huge", "bomb", "deep", "empty", "list") if name not in told]
+        unseen = [
+            name
+            for name in ("cut", "binary", "huge", "bomb", "deep", "unreadable", "empty", "list")
+            if name not in told
+        ]
         assert unseen == []
         for name in STRANGE_FILES:
             heard = await editor.prompt(session, f"/{name}")
             assert heard.stop_reason in {"refusal", "end_turn"}
             assert heard.meta["awf"]["status"] in {"refused", "failed"}
-        await works(desk, editor, session)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="everything is readable for this user")
-async def test_a_workflow_file_that_may_not_be_read_is_told_of(desk):
-    desk.path("gate").chmod(0)
-    async with await desk.editor() as editor:
-        session = await editor.new_session(desk.project)
-        assert "gate" in (await editor.prompt(session, "/workflows")).text
         await works(desk, editor, session)
 
 
@@ -384,7 +424,7 @@ async def test_a_session_that_two_processes_have_open_answers_in_one_of_them(des
         elsewhere = await two.prompt(session, "line 2")
         assert elsewhere.meta["awf"]["error"]["code"] == "USER.ACP.RUN_ELSEWHERE"
         assert "Answer 2." in (await one.prompt(session, "line 2")).text
-        await one.close_session(session)  # it waits on, and is free
+        await one.close_session(session)  # the conversation waits on, and is free
         assert "Answer 3." in (await two.prompt(session, "line 3")).text
         assert (await two.prompt(session, "/end")).meta["awf"]["status"] == "completed"
 
@@ -421,8 +461,7 @@ async def test_a_turn_that_cannot_be_kept_is_answered_and_the_session_stays_as_i
         session = await editor.new_session(desk.project)
         (file,) = desk.session_files
         kept = json.loads(file.read_bytes())
-        heard = await editor.prompt(session, "/status " + "x" * 50_000)
-        assert heard.stop_reason == "end_turn"
+        assert (await editor.prompt(session, "/status " + "x" * 50_000)).stop_reason == "end_turn"
         assert json.loads(file.read_bytes()) == kept
         assert desk.session_files == [file]
         heard = await editor.prompt(session, "/hello who=Ada")  # nor can a run be kept
@@ -434,22 +473,23 @@ async def test_a_turn_that_cannot_be_kept_is_answered_and_the_session_stays_as_i
         await works(desk, editor, session)
 
 
-async def test_a_full_disk_in_the_middle_of_a_session_is_told_and_space_mends_it(desk, small_disk):
-    disk = small_disk("2m")
+async def test_a_full_disk_in_the_middle_of_a_session_is_told_and_loses_nothing_of_it(desk, small_disk):
+    disk = small_disk("16m")
     desk.environment |= {"AWF_STORAGE": str(disk / "runs"), "XDG_DATA_HOME": str(disk / "data")}
     async with await desk.editor() as editor:
         session = await editor.new_session(desk.project)
         await works(desk, editor, session)
-        with (disk / "filler").open("wb") as filler:
-            with pytest.raises(OSError, match="No space"):
-                while True:
-                    filler.write(b"x" * 4096)
-                    filler.flush()
+        with (disk / "filler").open("wb", buffering=0) as filler, pytest.raises(OSError, match="No space"):
+            while filler.write(b"x" * 4096):
+                pass
         told = await refused(editor, "session/new", cwd=str(desk.project), mcpServers=[])
         assert told.details.startswith("SYSTEM.IO.WRITE_FAILED: ")
         heard = await editor.prompt(session, "/hello who=Ada")
-        assert heard.stop_reason == "end_turn"
+        assert heard.meta["awf"]["error"]["code"] == "SYSTEM.STORE.WRITE_FAILED"
         (disk / "filler").unlink()
+        await works(desk, editor, session)
+    async with await desk.editor() as editor:
+        assert (await editor.load_session(session, desk.project)).user_text.startswith("/hello who=Ada")
         await works(desk, editor, session)
 
 
@@ -457,5 +497,4 @@ async def test_a_log_that_cannot_be_written_is_told(desk):
     (desk.data / "awf" / "acp-serve.log").mkdir(parents=True)
     async with await desk.editor() as editor:
         told = await refused(editor, "session/new", cwd=str(desk.project), mcpServers=[])
-        assert told.details.startswith("SYSTEM.IO.WRITE_FAILED: ")
-        assert "acp-serve.log" in told.details
+    assert "acp-serve.log" in told.details

@@ -237,7 +237,9 @@ async def unknown_methods_are_named_so(desk, editor):
 async def the_connection_is_usable_after_an_error(desk, editor):
     await refused(editor, "session/new", cwd=7)
     await refused(editor, "session/prompt", sessionId="nobody", prompt=[{"type": "text", "text": "x"}])
-    assert (await editor.prompt(await editor.new_session(desk.project), "/hello who=Ada")).stop_reason == "end_turn"
+    assert (
+        await editor.prompt(await editor.new_session(desk.project), "/hello who=Ada")
+    ).stop_reason == "end_turn"
 
 
 async def the_agent_says_who_it_is(desk, editor):
@@ -314,7 +316,9 @@ async def lines_that_are_no_json_are_answered(desk, editor):
         assert (told["id"], told["error"]["code"]) == (None, code)
         await editor.request("session/list", {})
         assert editor.strays == []
-    await editor.send(b'{"a":1}\n{"jsonrpc":"1.0","method":"x"}\n')  # without an id they count as notifications
+    await editor.send(
+        b'{"a":1}\n{"jsonrpc":"1.0","method":"x"}\n'
+    )  # without an id they count as notifications
     await editor.request("session/list", {})
     assert editor.strays == []
 
@@ -370,20 +374,6 @@ async def test_a_row_of_the_kit(desk, row):
 # -- what clients do not take, looked for in a session with everything in it -------------------------------------------
 
 
-def cut_off(recording) -> list[str]:
-    """Updates of a session that came after a prompt was answered and before the next one; a client may have gone."""
-    found, open_prompt = [], False
-    for message in recording.messages:
-        if "stopReason" in message.get("result", {}):
-            open_prompt = False
-        elif message.get("method") == "session/update":
-            kind = message["params"]["update"]["sessionUpdate"]
-            open_prompt = open_prompt or kind not in ANY_TIME
-            if not open_prompt and kind not in ANY_TIME:
-                found.append(kind)
-    return found
-
-
 STRICT = {
     "a tool status that is none, such as cancelled": lambda one: one.values("status") <= STATUSES,
     "an unknown tool kind": lambda one: one.values("kind") <= KINDS,
@@ -393,6 +383,7 @@ STRICT = {
     "keys at the root": lambda one: set().union(*one.messages) <= {"jsonrpc", "id", "method", "params", "result"},
     "a log line on stdout": lambda one: all(line.startswith(b'{"jsonrpc"') for line in one.lines),
     "a long line": lambda one: max(map(len, one.lines)) < 1024 * 1024,
+    "an update after the response to its prompt": lambda one: set(one.late) <= ANY_TIME,
     "a lot on stderr": lambda one: one.stderr == "",
     "elicitation, files or terminals unadvertised": lambda one: (
         {message["method"] for message in one.messages if "method" in message}
@@ -415,7 +406,11 @@ def test_what_clients_do_not_take_is_not_sent(recording, holds):
 def test_the_session_with_everything_has_everything(recording):
     """Else the rows above say little."""
     told = recording()
-    never = {"current_mode_update", "config_option_update", "usage_update"}  # nothing is set, and the script has no window
+    never = {
+        "current_mode_update",
+        "config_option_update",
+        "usage_update",
+    }  # nothing is set, and the script has no window
     assert told.values("sessionUpdate") == UPDATES - never
     assert told.values("status") == STATUSES
     assert told.values("kind") >= {"read", "edit", "search", "execute", "think"}
@@ -425,7 +420,12 @@ def test_the_session_with_everything_has_everything(recording):
         "missing": "refused", "slow": "cancelled", "talk 0": "waiting", "talk 1": "waiting", "talk 2": None,
         "talk 3": None, "talk 4": "completed", "image": "refused",
     }  # fmt: skip
-    diffs = [part for call in told.turns["rich"].calls.values() for part in call.get("content") or [] if part["type"] == "diff"]
+    diffs = [
+        part
+        for call in told.turns["rich"].calls.values()
+        for part in call.get("content") or []
+        if part["type"] == "diff"
+    ]
     assert {os.path.basename(diff["path"]) for diff in diffs} == {"beds.txt", "new.txt"}
     assert any("(attempt 2/3)" in call["title"] for call in told.turns["rich"].calls.values())
     assert len(told.turns["rich"].questions) == 3
@@ -446,7 +446,11 @@ def test_zed_gets_terminals_and_forms(recording):
     metas = [update.get("_meta") or {} for update in told.updates]
     infos = {meta["terminal_info"]["terminal_id"] for meta in metas if "terminal_info" in meta}
     outputs = [meta["terminal_output"] for meta in metas if "terminal_output" in meta]
-    exits = {meta["terminal_exit"]["terminal_id"]: meta["terminal_exit"] for meta in metas if "terminal_exit" in meta}
+    exits = {
+        meta["terminal_exit"]["terminal_id"]: meta["terminal_exit"]
+        for meta in metas
+        if "terminal_exit" in meta
+    }
     assert {one["terminal_id"] for one in outputs} <= infos == exits.keys()
     assert "unit 3" in "".join(one["data"] for one in outputs)
     assert 3 in {one["exit_code"] for one in exits.values()}

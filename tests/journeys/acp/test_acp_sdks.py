@@ -28,7 +28,12 @@ def status(turn) -> str:
 
 def test_an_sdk_lists_the_commands_with_hints_and_runs_a_workflow(acp, awf, sdk):
     played = sdk.play(
-        awf, acp.new("a"), acp.commands("a"), acp.prompt("a", '/hello who="Ada L."'), acp.listing(), acp.close("a")
+        awf,
+        acp.new("a"),
+        acp.commands("a"),
+        acp.prompt("a", '/hello who="Ada L."'),
+        acp.listing(),
+        acp.close("a"),
     )
     commands = {command["name"]: command for command in played.of("commands")[0].result}
     assert list(commands) == ["add", "gate", "hello", "slow", "talk", *HELPERS]
@@ -80,7 +85,9 @@ def test_an_sdk_answers_permissions(acp, awf, desk, sdk):
     (question,) = played.of("prompt")[0].questions
     assert "May it be made?" in str(question["call"])
     assert "echo x >> made" in str(question["call"])
-    withdrawn = "method=$/cancel_request" in played.complaints  # one SDK does not know it, says so, and goes on
+    withdrawn = (
+        "method=$/cancel_request" in played.complaints
+    )  # one SDK does not know it, says so, and goes on
     assert not withdrawn or (sdk.package == acp.PYTHON_SDK and played.complaints.count("ERROR:") == 1)
     judged(awf, played, complaints=withdrawn)
 
@@ -127,11 +134,15 @@ def test_an_sdk_loads_and_resumes_in_the_middle_of_a_conversation(acp, awf, desk
     for told, count in ((first.heard, 2), (again.heard, 5)):
         assert told.user_text.startswith("/hello who=Ada/talkline 2")
         assert "Said to Ada." in told.text
-        assert [f"Answer {number}." in told.text for number in range(1, 6)] == [n <= count for n in range(1, 6)]
+        assert [f"Answer {number}." in told.text for number in range(1, 6)] == [
+            n <= count for n in range(1, 6)
+        ]
         assert {call["status"] for call in told.calls.values()} == {"completed"}
     assert "end" in [command["name"] for command in played.of("commands")[0].result]
     assert "user_message_chunk" not in played.of("resume")[0].heard.kinds
-    assert [f"Answer {number}." in turn.text for number, turn in enumerate(played.turns[1:6], 1)] == [True] * 5
+    assert [f"Answer {number}." in turn.text for number, turn in enumerate(played.turns[1:6], 1)] == [
+        True
+    ] * 5
     assert status(played.turns[-1]) == "completed"
     assert len({turn.meta["awf"]["runId"] for turn in played.turns[1:]}) == 1
     for step in (unknown, played.of("resume")[-1]):
@@ -164,7 +175,12 @@ def test_the_servers_of_an_sdk_reach_an_agent_step(acp, awf, sdk):
     python = peers.requested(lambda: peers.python_peer("mcp==1.30.0"))
     server = {"name": "sums", "command": python, "args": [str(MCP_SERVER), "stdio"], "env": []}
     played = sdk.play(
-        awf, acp.new("a", [server]), acp.prompt("a", "/add"), acp.restart(), acp.load("a", [server]), acp.prompt("a", "/add")
+        awf,
+        acp.new("a", [server]),
+        acp.prompt("a", "/add"),
+        acp.restart(),
+        acp.load("a", [server]),
+        acp.prompt("a", "/add"),
     )
     for turn in played.turns:
         assert status(turn) == "completed", turn.text

@@ -22,7 +22,8 @@ _FIXED = {
     "currentModeId", "toolCallId", "parentToolCallId", "messageId", "runId", "terminalId", "terminal_id",
 }  # fmt: skip
 _FREE = {"rawInput", "rawOutput"}  # whatever is in there is nobody's protocol
-_NAMED = re.compile(r"""([A-Za-z_][\w-]*)=("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""", re.DOTALL)
+# A name is looked for where a word begins and never taken back, so that a long word costs no more than its length.
+_NAMED = re.compile(r"""(?<![\w-])((?:--input=)?)([\w-]++)=("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""", re.DOTALL)
 
 
 def masked_update(masker: Masker, update: Mapping[str, Any]) -> Update:
@@ -43,6 +44,7 @@ def masked_prompt(masker: Masker, text: str) -> str:
     """Also what was given to an input that looks secret, whether or not a workflow has come to know of it."""
 
     def hide(found: re.Match[str]) -> str:
-        return f"{found.group(1)}={MASK}" if looks_secret(found.group(1)) else found.group()
+        option, name, _ = found.groups()
+        return f"{option}{name}={MASK}" if looks_secret(name) else found.group()
 
     return _NAMED.sub(hide, masker.mask(text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal
 
-from awf.application.running.tasks import end_task, spawn
+from awf.application.running.asking import first_answer
 from awf.domain.events import ApprovalRequired, ApprovalResolved
 from awf.domain.ports.durability import Message
 from awf.domain.run import ErrorInfo
@@ -106,11 +106,7 @@ def _outcome(answer: Message | None) -> Literal["once", "run", "reject", "timeou
 
 async def _asked(step: StepContext, request: ApprovalRequired, timeout: float | None) -> Message | None:
     step.emit(request)
-    asking = spawn(_ask(step, request), f"ask {request.approval_id}")
-    try:
-        return await step.durable.wait(request.approval_id, timeout)
-    finally:
-        await end_task(asking)
+    return await first_answer(step.durable, request.approval_id, timeout, _ask(step, request))
 
 
 def _refused(step: StepContext, approval: Approval, *, timed_out: bool, why: str) -> Verdict:

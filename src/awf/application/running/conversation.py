@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from awf.application.running.asking import first_answer
 from awf.application.running.context import EndOfRecord, StepContext, failed
 from awf.application.running.steps.agent import AgentCall
 from awf.application.running.steps.tools import step_tools
-from awf.application.running.tasks import end_task, spawn
 from awf.domain.agent import AgentFailure
 from awf.domain.events import InputReceived, InputRequired
 from awf.domain.ports.durability import Finished, Message
@@ -101,11 +101,7 @@ async def _next_line(step: StepContext, turn: int, said: str) -> str:
         path=step.path, step=step.name, input_id=topic, prompt=f"{step.name} (/end to finish)", said=said
     )
     step.emit(request)
-    asking = spawn(_ask(step, request), f"ask {topic}")
-    try:
-        answer = await step.durable.wait(topic, None)
-    finally:
-        await end_task(asking)
+    answer = await first_answer(step.durable, topic, None, _ask(step, request))
     line = str(answer.payload.get("text", "")) if answer else ""
     step.emit(
         InputReceived(path=step.path, step=step.name, input_id=topic, text=line), once=f"{topic}:received"

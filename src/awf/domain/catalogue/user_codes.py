@@ -119,6 +119,21 @@ USER_CODES: dict[str, Entry] = {
         "A run has one owner at a time, and another window or command has this one.",
         "Answer there, or close it there first.",
     ),
+    "USER.GATEWAY.UNKNOWN_FIELD": Entry(
+        "An override names a field that the tool does not have",
+        "The path leads to no field in the tool's input or output schema.",
+        "Correct the path; the hint names the closest field.",
+    ),
+    "USER.GATEWAY.HIDDEN_REQUIRED": Entry(
+        "A required field is hidden without a value",
+        "The server needs the field, always or together with another, and no call would have it.",
+        "Add it under `defaults`, or do not hide it.",
+    ),
+    "USER.GATEWAY.INVALID_OVERRIDE": Entry(
+        "An override cannot be applied",
+        "Its parts contradict each other, a value does not fit, or the schema does not let the change be proven right.",
+        "Follow the message; leave out the part it names.",
+    ),
     "USER.PLUGIN.UNKNOWN": Entry(
         "There is no such plugin",
         "Neither .awf/plugins.yaml nor a plugin folder declares it, or it is switched off there.",

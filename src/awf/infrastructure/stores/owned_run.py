@@ -20,7 +20,7 @@ from awf.infrastructure.stores.outbox import Outbox
 from awf.infrastructure.stores.rows import CANCEL_TOPIC, encode_optional, message_row
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from awf.domain.ports.event_publisher import EventListener
     from awf.domain.program import Definition
@@ -89,7 +89,7 @@ class SqliteRun:
             "INSERT INTO steps (run_id, path, seq, result) VALUES (?,?,?,?)",
             (self.run_id, path, self._seq, _encoder.encode(sealed)),
         )
-        committed = self._database.writer.commit([record, *(self._event_row(item) for item in stamped)])
+        committed = self._commit([record, *(self._event_row(item) for item in stamped)])
         self._outbox.post(stamped, committed)
         await self._safe(committed)
         self.finished_steps += 1
@@ -103,7 +103,7 @@ class SqliteRun:
     async def forget(self, path: str) -> None:
         own = f"{path}@", f"{path}/hooks/"
         begins = "(path=? OR substr(path,1,?)=? OR substr(path,1,?)=?)"
-        await self._database.writer.commit(
+        await self._commit(
             [
                 (
                     f"DELETE FROM steps WHERE run_id=? AND {begins}",  # noqa: S608
@@ -154,7 +154,7 @@ class SqliteRun:
 
     async def deliver(self, topic: str, message: Message) -> bool:
         counts = await self._safe(
-            self._database.writer.commit(
+            self._commit(
                 [message_row(self.run_id, topic, self._masker.map_struct(message, self._masker.seal))]
             )
         )
@@ -178,7 +178,7 @@ class SqliteRun:
             return
         stamped = self._stamp(event)
         if self._worth_keeping(stamped.event):
-            self._database.writer.write([self._event_row(stamped, once)])
+            self._database.writer.write([self._event_row(stamped, once)], self.run_id)
         self._outbox.post([stamped])
 
     def _seen(self, once: str) -> bool:
@@ -202,6 +202,9 @@ class SqliteRun:
         fields = event_fields(stamped)
         values = (self.run_id, stamped.seq, fields["type"], once, _encoder.encode(fields))
         return "INSERT INTO events (run_id, seq, type, once, body) VALUES (?,?,?,?,?)", values
+
+    def _commit(self, statements: Sequence[Statement]) -> asyncio.Future[list[int]]:
+        return self._database.writer.commit(statements, self.run_id)
 
     async def _safe(self, committed: asyncio.Future[list[int]]) -> list[int]:
         """Wait until it is written; a failure says how to go on with this run."""
@@ -241,9 +244,7 @@ class SqliteRun:
         )
         # A resumed run must not hear an old request to stop.
         forget: Statement = ("DELETE FROM messages WHERE run_id=? AND topic=?", (self.run_id, CANCEL_TOPIC))
-        recorded = self._database.writer.commit(
-            [update, forget, *(self._event_row(item) for item in stamped)]
-        )
+        recorded = self._commit([update, forget, *(self._event_row(item) for item in stamped)])
         self._outbox.post(stamped, recorded)
         await self._safe(recorded)
         if outcome.status == "completed":
@@ -251,4 +252,7 @@ class SqliteRun:
                 os.remove(os.path.join(run_folder(self._database.folder, self.run_id), "secrets.json"))
 
     async def release(self) -> None:
+        with contextlib.suppress(AwfError):
+            await self._commit([])  # the next owner counts on from the last event
+        self._database.writer.forget(self.run_id)
         self._ownership.release()

@@ -35,27 +35,39 @@ class GroupWriter:
         self._promises: list[tuple[int, int, asyncio.Future[list[int]]]] = []
         self._timer: asyncio.Handle | None = None
         self._busy_since = 0.0
-        self.failure: AwfError | None = None
+        self._owners: set[str] = set()  # whose statements are waiting
+        self._failed: dict[str, AwfError] = {}
 
-    def write(self, statements: Sequence[Statement]) -> None:
-        """Write in order, within a moment; a failure shows at the next `commit`."""
+    def write(self, statements: Sequence[Statement], owner: str = "") -> None:
+        """Write in order, within a moment; a failure shows at the owner's next `commit`."""
+        if owner in self._failed:
+            return
+        self._owners.add(owner)
         self._waiting += statements
         if self._timer is None:
             self._timer = _loop().call_later(_SOON_SECONDS, self._turn)
 
-    def commit(self, statements: Sequence[Statement]) -> asyncio.Future[list[int]]:
-        """Write in order; the future gives the row counts, one per statement, once they are safe."""
+    def commit(self, statements: Sequence[Statement], owner: str = "") -> asyncio.Future[list[int]]:
+        """Write in order; the future gives the row counts, one per statement, once they are safe.
+
+        An owner for whom something could not be written gets nothing written any more: its record has a gap.
+        """
         loop = _loop()
         done: asyncio.Future[list[int]] = loop.create_future()
-        if self.failure is not None:
-            done.set_exception(self.failure)
+        if owner in self._failed:
+            done.set_exception(self._failed[owner])
             return done
+        self._owners.add(owner)
         start = len(self._waiting)
         self._waiting += statements
         if not self._promises:
             self._again(loop.call_soon(self._turn))
         self._promises.append((start, len(self._waiting), done))
         return done
+
+    def forget(self, owner: str) -> None:
+        """It has let go; whoever takes over begins afresh."""
+        self._failed.pop(owner, None)
 
     def write_now(self, statements: Sequence[Statement]) -> list[int]:
         """Write from a process that has no event loop, waiting for others if need be."""
@@ -71,7 +83,7 @@ class GroupWriter:
     def close(self) -> None:
         """Write what is still waiting."""
         self._again(None)
-        if self._waiting and self.failure is None:
+        if self._waiting:
             with contextlib.suppress(AwfError):
                 self.write_now(self._waiting)
         self._waiting = []
@@ -84,18 +96,20 @@ class GroupWriter:
     def _turn(self) -> None:
         self._timer = None
         counts: list[int] = []
+        failure: AwfError | None = None
         try:
-            if self.failure is None:
-                counts = _transaction(self._connection, self._waiting)
+            counts = _transaction(self._connection, self._waiting)
         except Exception as error:  # noqa: BLE001  whoever waits must get an answer
             if _is_busy(error) and self._may_wait():
                 self._timer = _loop().call_later(_RETRY_SECONDS, self._turn)
                 return
-            self.failure = _write_failed(self._path, error)
+            failure = _write_failed(self._path, error)
+            self._failed |= dict.fromkeys(self._owners - {""}, failure)
         self._busy_since = 0.0
         promises, self._promises, self._waiting = self._promises, [], []
+        self._owners.clear()
         for start, end, done in promises:
-            _settle(done, counts[start:end], self.failure)
+            _settle(done, counts[start:end], failure)
 
     def _may_wait(self) -> bool:
         now = time.monotonic()

@@ -6,10 +6,10 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
+from awf.domain.mirroring import mirrored_headers
 from awf.domain.tool import ToolFailure, UnknownTool
 from awf.infrastructure.upstreams.background import Background
 from awf.infrastructure.upstreams.failures import ServerFault, nonsense, unavailable
-from awf.infrastructure.upstreams.mirroring import mirrored_headers
 from awf.infrastructure.upstreams.protocol import RpcError
 from awf.infrastructure.upstreams.tool_list import KeptList, fetch_tools, is_chosen
 from awf.infrastructure.upstreams.tool_shapes import failure, request_meta, result

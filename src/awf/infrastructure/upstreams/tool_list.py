@@ -6,8 +6,8 @@ import logging
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from awf.domain.mirroring import mirrored_parameters
 from awf.infrastructure.upstreams.failures import nonsense
-from awf.infrastructure.upstreams.mirroring import mirrored_parameters
 from awf.infrastructure.upstreams.tool_shapes import definition
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import stat
 from typing import TYPE_CHECKING, Protocol
 
 from awf.domain.errors import AwfError
@@ -168,7 +169,16 @@ def _short(path: str, cwd: str) -> str:
 def _yaml_files(root: str) -> Iterator[str]:
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (os.path.join(folder, name) for name in sorted(files) if name.endswith(_ENDINGS))
+        found = (os.path.join(folder, name) for name in sorted(files) if name.endswith(_ENDINGS))
+        yield from filter(_can_be_opened, found)
+
+
+def _can_be_opened(file: str) -> bool:
+    """Opening a pipe would wait for a writer. What is not there after all is told by whoever reads it."""
+    try:
+        return stat.S_ISREG(os.stat(file).st_mode)
+    except OSError:
+        return True
 
 
 class _Disk:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from awf.domain.mirroring import header_value
 from awf.domain.ports.http_client import HttpBroken, HttpFailure, HttpTooLarge
 from awf.infrastructure.upstreams import frames
 from awf.infrastructure.upstreams.background import Background
@@ -18,7 +19,6 @@ from awf.infrastructure.upstreams.failures import ServerFault, SessionLost, nons
 from awf.infrastructure.upstreams.http.door import Door, broken
 from awf.infrastructure.upstreams.http.events import EventReader, EventTooLarge
 from awf.infrastructure.upstreams.http.refusals import refusal, says_session_is_gone, wrong_type
-from awf.infrastructure.upstreams.mirroring import header_value
 from awf.infrastructure.upstreams.protocol import MODERN_VERSIONS
 
 if TYPE_CHECKING:

@@ -1,0 +1,32 @@
+r"""How one tool of another MCP server is reshaped before an agent sees it, as configuration files say it.
+
+Fields are named by the server's own schema: `city`, `location.lat`, `items[].id`; a dot inside a name is written `a\.b`.
+"""
+
+from typing import Annotated, Any
+
+from awf.domain.shape import Name, Record
+
+__all__ = ["ToolOverride"]
+
+
+class ToolOverride(Record, frozen=True, kw_only=True):
+    """What an agent sees of one tool, and what is added to its calls."""
+
+    rename: Annotated[Name | None, "The name under which agents see the tool."] = None
+    title: Annotated[str | None, "The title that people see."] = None
+    description: Annotated[str | None, "The description that agents read."] = None
+    hide_fields: Annotated[
+        list[str], "Arguments that agents neither see nor may give, such as `debug` or `location.lat`."
+    ] = []
+    defaults: Annotated[
+        dict[str, Any],
+        "Values that are always sent: argument → value. Agents neither see nor may give these arguments.",
+    ] = {}
+    rename_fields: Annotated[dict[str, str], "Other names for arguments: the server's → the agent's."] = {}
+    enum: Annotated[dict[str, list[Any]], "The only values that an argument may have, such as `tags[]`."] = {}
+    output_fields: Annotated[
+        list[str], "The only parts of a structured result that agents get; all of it when left out."
+    ] = []
+    annotations: Annotated[dict[str, Any], "Hints about the tool, laid over those of its server."] = {}
+    enabled: Annotated[bool, "Whether the tool is offered at all."] = True
