@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from awf.domain.mcp_server import McpServer, problems_with
+from awf.domain.mcp_server import McpOAuth, McpServer, problems_with, transport_of
+
+
+def oauth(**changes):
+    return McpOAuth(**{"token_url": "https://t/", "client_id": "me", "client_secret": "s", **changes})
 
 
 @pytest.mark.parametrize(
@@ -13,6 +17,9 @@ from awf.domain.mcp_server import McpServer, problems_with
         McpServer(url="https://example.org/mcp?a=1", transport="streamableHttp", tools=["read_*"]),
         McpServer(url="{{ inputs.server }}"),
         McpServer(url="http://[::1]:80/"),
+        McpServer(url="https://a/sse", transport="sse", oauth=oauth(scope="a b", resource="https://a/sse")),
+        McpServer(url="wss://a/", transport="websocket"),
+        McpServer(url="ws://a/", oauth=oauth(token_url="{{ inputs.x }}", resource="{{ inputs.y }}")),
     ],
 )
 def test_a_sound_description_has_no_problems(server):
@@ -43,6 +50,23 @@ def test_a_sound_description_has_no_problems(server):
         (McpServer(url="http://a/", headers={"mcp-param-x": "1"}), ["headers.mcp-param-x"]),
         (McpServer(url="http://a/", headers={"Content-Length": "1"}), ["headers.Content-Length"]),
         (McpServer(command="a", timeout=0.0), ["timeout"]),
+        (McpServer(command="a", transport="sse"), ["transport"]),
+        (McpServer(command="a", transport="websocket"), ["transport"]),
+        (McpServer(url="http://a/", transport="websocket"), ["url"]),
+        (McpServer(url="ws://a/", transport="sse"), ["url"]),
+        (McpServer(url="wss://a/", transport="http"), ["url"]),
+        (McpServer(url="ws://u:p@a/"), ["url"]),
+        (McpServer(url="ws://a/", headers={"Sec-WebSocket-Key": "1"}), ["headers.Sec-WebSocket-Key"]),
+        (McpServer(command="a", oauth=oauth()), ["oauth"]),
+        (McpServer(url="http://a/", oauth=oauth(), headers={"authorization": "x"}), ["oauth"]),
+        (McpServer(url="http://a/", oauth=oauth(token_url="t")), ["oauth.token_url"]),
+        (McpServer(url="http://a/", oauth=oauth(token_url="https://u:p@t/")), ["oauth.token_url"]),
+        (
+            McpServer(url="http://a/", oauth=oauth(client_id="", client_secret=" ")),
+            ["oauth.client_id", "oauth.client_secret"],
+        ),
+        (McpServer(url="http://a/", oauth=oauth(resource="a/b")), ["oauth.resource"]),
+        (McpServer(url="http://a/", oauth=oauth(resource="https://a/#b")), ["oauth.resource"]),
         (McpServer(command="a", tools=["", "b"]), ["tools"]),
     ],
 )
@@ -51,3 +75,18 @@ def test_each_problem_names_its_field_and_says_what_to_do(server, fields):
 
     assert [field for field, _, _ in found] == fields
     assert all(message.endswith(".") and hint for _, message, hint in found)
+
+
+@pytest.mark.parametrize(
+    ("server", "transport"),
+    [
+        (McpServer(command="a"), "stdio"),
+        (McpServer(url="http://a/"), "http"),
+        (McpServer(url="http://a/", transport="streamableHttp"), "http"),
+        (McpServer(url="http://a/", transport="sse"), "sse"),
+        (McpServer(url="WSS://a/"), "websocket"),
+        (McpServer(url="{{ inputs.x }}", transport="websocket"), "websocket"),
+    ],
+)
+def test_the_transport_follows_from_what_is_given(server, transport):
+    assert transport_of(server) == transport

@@ -53,14 +53,14 @@ def instrument(points: Points) -> None:
         ProcessRunner.run,
     )
 
-    def counted_write(self, statements):
+    def counted_write(self, statements, owner=""):
         points.pass_one()
-        write(self, statements)
+        write(self, statements, owner)
         points.pass_one()
 
-    def counted_commit(self, statements):
+    def counted_commit(self, statements, owner=""):
         points.pass_one()
-        done = commit(self, statements)
+        done = commit(self, statements, owner)
         points.pass_one()
         return done
 

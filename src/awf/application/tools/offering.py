@@ -84,4 +84,7 @@ def _filled(server: McpServer, render: Callable[[str], str]) -> McpServer:
     filled["args"] = [render(argument) for argument in server.args]
     filled["env"] = {name: render(value) for name, value in server.env.items()}
     filled["headers"] = {name: render(value) for name, value in server.headers.items()}
+    if server.oauth is not None:
+        given = {name: render(value) for name, value in msgspec.structs.asdict(server.oauth).items()}
+        filled["oauth"] = msgspec.structs.replace(server.oauth, **given)
     return msgspec.structs.replace(server, **filled)

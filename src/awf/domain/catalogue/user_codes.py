@@ -134,6 +134,37 @@ USER_CODES: dict[str, Entry] = {
         "Its parts contradict each other, a value does not fit, or the schema does not let the change be proven right.",
         "Follow the message; leave out the part it names.",
     ),
+    "USER.GATEWAY.INVALID_FILE": Entry(
+        "The gateway's configuration is wrong",
+        "A key is unknown, a value has the wrong type, or a name cannot be used.",
+        "Follow the message; it names the place in the file.",
+    ),
+    "USER.GATEWAY.EMPTY": Entry(
+        "The gateway's configuration names no server",
+        "Without a server there is nothing to serve.",
+        "Add one under `mcpServers`; `awf mcp import` takes over those of other clients.",
+    ),
+    "USER.GATEWAY.INVALID_SERVER": Entry(
+        "A server of the gateway is described in a way that cannot work",
+        "It has neither a command nor a url, or values that contradict each other or are not legal.",
+        "Correct the server under `mcpServers`; the message names the key.",
+    ),
+    "USER.GATEWAY.UNKNOWN_SERVER": Entry(
+        "An override or a profile names a server that is not there",
+        "Tools are named SERVER:TOOL, and no server under `mcpServers` has this name.",
+        "Correct the name; the hint has the closest one.",
+    ),
+    "USER.GATEWAY.OPEN_DOOR": Entry(
+        "The gateway would be open to others",
+        "It listens beyond this machine without tokens, or a token is empty or stands in the file itself.",
+        "Give `listen.tokens` as ${env:NAME} or ${file:PATH}, or listen at 127.0.0.1.",
+    ),
+    "USER.GATEWAY.INVALID_REFERENCE": Entry(
+        "A reference in the gateway's configuration has no value",
+        "A ${…} is not one that there is, names a variable that is not set, a file that cannot be read or a header that "
+        "was not sent, or has a value only in a call.",
+        "Correct the reference or set what it names; $${ stands for a plain ${.",
+    ),
     "USER.PLUGIN.UNKNOWN": Entry(
         "There is no such plugin",
         "Neither .awf/plugins.yaml nor a plugin folder declares it, or it is switched off there.",

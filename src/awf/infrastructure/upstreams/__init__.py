@@ -1,4 +1,4 @@
-"""Other MCP servers as sources of tools: spoken to over pipes or HTTP, in either era of the protocol."""
+"""Other MCP servers as sources of tools: spoken to over pipes, HTTP or WebSockets, in either era of the protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the two transports have in common, as the rest sees them."""
+"""What all transports have in common, as the rest sees them."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class McpClient:
 
     `on_request` answers what the server asks of us: it returns the result, or raises `RpcError`. Without it such
     requests are refused. `capabilities` tells the server what it may ask. `restarts` bounds how often it is started;
-    `release` lets go of what outlives a single connection.
+    `release` lets go of what outlives a single connection. `legacy`: the way to it is one that only the older era has.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class McpClient:
         restarts: Restarts | None = None,
         release: Callable[[], Awaitable[None]] = _nothing,
         patience: float = PATIENCE,
+        legacy: bool = False,
     ) -> None:
         self.name = name
         self.era: Era | None = None  # outlives a connection, so that the next one opens without asking
@@ -60,6 +61,7 @@ class McpClient:
         self._restarts = restarts
         self._release = release
         self._patience = patience
+        self._legacy = legacy
         self._meta: dict[str, Any] = {}
         self._channel: Channel | None = None
         self._opening: Channel | None = None  # not yet to be used for calls
@@ -189,10 +191,11 @@ class McpClient:
 
     async def _introduced(self) -> Channel:
         try:
-            return await self._try(self.era)
-        except ServerFault:
+            return await self._try(self.era or (_OLD if self._legacy else None))
+        except ServerFault as reason:
             # Some old servers end themselves when they are asked something before the handshake.
-            if self.era is not None or self._opening is None or self._opening.alive:
+            asked = self.era is None and not self._legacy and not reason.status
+            if not asked or self._opening is None or self._opening.alive:
                 raise
         await self._disconnect()
         return await self._try(_OLD)

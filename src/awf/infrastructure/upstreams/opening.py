@@ -5,20 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from awf.domain.errors import AwfError
-from awf.domain.mcp_server import problems_with
+from awf.domain.mcp_server import problems_with, transport_of
 from awf.domain.ports.command_runner import Command
 from awf.infrastructure.upstreams.client import McpClient
 from awf.infrastructure.upstreams.restarts import Restarts
 from awf.infrastructure.upstreams.server_tools import McpServerTools
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from awf.domain.mcp_server import McpServer
     from awf.domain.ports.command_runner import CommandRunner
     from awf.domain.ports.http_client import HttpClient
     from awf.infrastructure.upstreams.channel import Channel
     from awf.infrastructure.upstreams.correlation import Correlation
+
+    Authorization = Callable[[bool], Awaitable[str]]
 
 __all__ = ["open_server"]
 
@@ -75,11 +77,51 @@ def _as_program(
 def _at_address(
     name: str, server: McpServer, http: HttpClient, on_notification: Callable[[dict[str, Any]], None]
 ) -> McpClient:
-    from awf.infrastructure.upstreams.http import HttpChannel
+    way = transport_of(server)
+    authorization = _authorization(name, server, http)
 
     def open_channel(correlation: Correlation) -> Channel:
-        return HttpChannel(name, http, server.url or "", server.headers, correlation)
+        return _channel(way, name, server, http, correlation, authorization)
 
     return McpClient(
-        name, open_channel, timeout=server.timeout, on_notification=on_notification, release=http.close
+        name,
+        open_channel,
+        timeout=server.timeout,
+        on_notification=on_notification,
+        release=http.close,
+        legacy=way == "sse",
     )
+
+
+def _channel(
+    way: str,
+    name: str,
+    server: McpServer,
+    http: HttpClient,
+    correlation: Correlation,
+    authorization: Authorization | None,
+) -> Channel:
+    url, headers = server.url or "", server.headers
+    if way == "websocket":
+        from awf.infrastructure.upstreams.websocket import WebSocketChannel
+
+        return WebSocketChannel(name, url, headers, correlation, authorization=authorization)
+    if way == "sse":
+        from awf.infrastructure.upstreams.sse import SseChannel
+
+        return SseChannel(name, http, url, headers, correlation, authorization=authorization)
+    from awf.infrastructure.upstreams.http import HttpChannel
+
+    return HttpChannel(name, http, url, headers, correlation, authorization=authorization)
+
+
+def _authorization(name: str, server: McpServer, http: HttpClient) -> Authorization | None:
+    """Outlives a connection, so that a token is fetched when it is needed and not with each of them."""
+    given = server.oauth
+    if given is None:
+        return None
+    from awf.infrastructure.upstreams.oauth import ClientCredentials
+
+    return ClientCredentials(
+        http, given.token_url, given.client_id, given.client_secret, given.scope, given.resource, name=name
+    ).authorization

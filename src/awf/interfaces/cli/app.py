@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("look", "Write a run as one self-contained HTML page"),
     "usage": ("look", "Add up tokens and cost over runs"),
     "plugin": ("plugins", "List, check and create plugins"),
+    "mcp": ("plugins", "Take over the MCP servers of other clients"),
     "config": ("plumbing", "Show the settings and where each comes from"),
     "completion": ("plumbing", "Print the completion script for a shell"),
     "version": ("plumbing", "Print the version"),

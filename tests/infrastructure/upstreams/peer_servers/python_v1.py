@@ -1,4 +1,4 @@
-"""A server on the official Python SDK, 1.x line: `python_v1.py stdio` or `python_v1.py PORT [json]`."""
+"""A server on the official Python SDK, 1.x line: `python_v1.py stdio` or `python_v1.py PORT [json | sse]`."""
 
 import asyncio
 import sys
@@ -55,4 +55,5 @@ async def grow(ctx: Context) -> str:
     return "grown"
 
 
-server.run(transport="streamable-http" if over_http else "stdio")
+over_address = "sse" if "sse" in sys.argv else "streamable-http"
+server.run(transport=over_address if over_http else "stdio")

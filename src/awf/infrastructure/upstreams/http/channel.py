@@ -11,18 +11,18 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from awf.domain.mirroring import header_value
-from awf.domain.ports.http_client import HttpBroken, HttpFailure, HttpTooLarge
+from awf.domain.ports.http_client import HttpBroken, HttpFailure
 from awf.infrastructure.upstreams import frames
 from awf.infrastructure.upstreams.background import Background
 from awf.infrastructure.upstreams.channel import MESSAGE_LIMIT
 from awf.infrastructure.upstreams.failures import ServerFault, SessionLost, nonsense, unavailable
-from awf.infrastructure.upstreams.http.door import Door, broken
+from awf.infrastructure.upstreams.http.door import Door, explained
 from awf.infrastructure.upstreams.http.events import EventReader, EventTooLarge
 from awf.infrastructure.upstreams.http.refusals import refusal, says_session_is_gone, wrong_type
 from awf.infrastructure.upstreams.protocol import MODERN_VERSIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from awf.domain.ports.http_client import HttpAnswer, HttpClient
     from awf.infrastructure.upstreams.correlation import Call, Correlation
@@ -43,11 +43,18 @@ class HttpChannel:
     """Connections belong to the client, so that they survive a session."""
 
     def __init__(
-        self, name: str, http: HttpClient, url: str, headers: Mapping[str, str], correlation: Correlation
+        self,
+        name: str,
+        http: HttpClient,
+        url: str,
+        headers: Mapping[str, str],
+        correlation: Correlation,
+        *,
+        authorization: Callable[[bool], Awaitable[str]] | None = None,
     ) -> None:
         self.correlation = correlation
         self._name = name
-        self._door = Door(name, http, url, headers)
+        self._door = Door(name, http, url, headers, authorization)
         self._era: Era | None = None
         self._session = ""
         self._session_is_gone = False
@@ -112,7 +119,7 @@ class HttpChannel:
             async with answer:
                 return await self._take(call, answer)
         except (HttpFailure, EventTooLarge) as reason:
-            raise self._explained(reason) from reason
+            raise explained(self._name, reason) from reason
 
     async def _tell(self, frame: bytes, method: str = "") -> None:
         (await self._door.send("POST", self._headers(method=method), frame, repeatable=True)).finish()
@@ -202,17 +209,9 @@ class HttpChannel:
             await self._events(call, answer)
             return True
         except (HttpFailure, EventTooLarge) as reason:
-            raise self._explained(reason) from reason
+            raise explained(self._name, reason) from reason
         finally:
             answer.abort()
-
-    def _explained(self, reason: Exception) -> ServerFault:
-        if isinstance(reason, HttpTooLarge | EventTooLarge):
-            size = MESSAGE_LIMIT // 1024 // 1024
-            return nonsense(f'MCP server "{self._name}" sent a message of over {size} MiB.')
-        if isinstance(reason, HttpBroken):
-            return broken(self._name, reason)
-        return nonsense(f'MCP server "{self._name}": {reason}.')
 
 
 def _modern(version: str, method: str) -> dict[str, str]:

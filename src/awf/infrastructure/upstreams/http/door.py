@@ -1,19 +1,21 @@
-"""Requests to one address: sent, and redirected within the origin."""
+"""Requests to one address: sent with credentials where they are needed, and redirected within the origin."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from awf.domain.ports.http_client import HttpFailure, HttpGarbled, HttpUnreachable
+from awf.domain.ports.http_client import HttpBroken, HttpFailure, HttpGarbled, HttpTooLarge, HttpUnreachable
+from awf.infrastructure.upstreams.channel import MESSAGE_LIMIT
 from awf.infrastructure.upstreams.failures import ServerFault, nonsense, unavailable
+from awf.infrastructure.upstreams.http.events import EventTooLarge
 from awf.infrastructure.upstreams.http.redirects import led_to
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from awf.domain.ports.http_client import HttpAnswer, HttpClient
 
-__all__ = ["Door", "broken"]
+__all__ = ["Door", "broken", "explained"]
 
 REDIRECTS = 3
 _REDIRECTED = frozenset({301, 302, 307, 308})
@@ -21,18 +23,43 @@ _PERMANENT = frozenset({301, 308})
 
 
 class Door:
-    """Whoever reads the answer lets go of it: it is a context manager."""
+    """Whoever reads the answer lets go of it: it is a context manager.
 
-    def __init__(self, name: str, http: HttpClient, url: str, headers: Mapping[str, str]) -> None:
+    `authorization` gives the header of that name. When the server refuses it, it is called once more with True, to get
+    another one.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        http: HttpClient,
+        url: str,
+        headers: Mapping[str, str],
+        authorization: Callable[[bool], Awaitable[str]] | None = None,
+    ) -> None:
         self._name = name
         self._http = http
         self._url = url
         self._always = dict(headers)
+        self._authorization = authorization
 
     async def send(
         self, method: str, headers: Mapping[str, str], body: bytes = b"", *, repeatable: bool = False
     ) -> HttpAnswer:
         """`repeatable`: doing it twice does no harm."""
+        if self._authorization is None:
+            return await self._follow(method, headers, body, repeatable=repeatable)
+        shown = {**headers, "Authorization": await self._authorization(False)}
+        answer = await self._follow(method, shown, body, repeatable=repeatable)
+        if answer.status != 401:
+            return answer
+        answer.finish()  # refused before it was looked at, so sending it again does no harm
+        shown["Authorization"] = await self._authorization(True)
+        return await self._follow(method, shown, body, repeatable=repeatable)
+
+    async def _follow(
+        self, method: str, headers: Mapping[str, str], body: bytes, *, repeatable: bool
+    ) -> HttpAnswer:
         target = self._url
         for _ in range(REDIRECTS + 1):
             answer = await self._send_to(target, method, headers, body, repeatable=repeatable)
@@ -73,3 +100,13 @@ class Door:
 def broken(name: str, reason: Exception) -> ServerFault:
     message = f'The connection to MCP server "{name}" broke: {reason}.'
     return unavailable(message, hint="What was asked of it may or may not have been done.")
+
+
+def explained(name: str, reason: Exception) -> ServerFault:
+    """Why an answer could not be read to its end."""
+    if isinstance(reason, HttpTooLarge | EventTooLarge):
+        size = MESSAGE_LIMIT // 1024 // 1024
+        return nonsense(f'MCP server "{name}" sent a message of over {size} MiB.')
+    if isinstance(reason, HttpBroken):
+        return broken(name, reason)
+    return nonsense(f'MCP server "{name}": {reason}.')

@@ -18,10 +18,10 @@ def refusal(name: str, answer: HttpAnswer, body: bytes) -> ServerFault:
     """For a status that says no."""
     status, said = answer.status, _excerpt(answer, body)
     if status == 401:
-        hint = "Give its credentials under `headers`, such as Authorization: Bearer …"
+        hint = "Give its credentials under `headers`, such as Authorization: Bearer …, or under `oauth`."
         return denied(f'MCP server "{name}" wants credentials (HTTP 401).{said}', hint=hint, status=status)
     if status == 403:
-        hint = "Check the credentials under `headers`, and what they allow."
+        hint = "Check the credentials under `headers` or `oauth`, and what they allow."
         return denied(f'MCP server "{name}" does not allow this (HTTP 403).{said}', hint=hint, status=status)
     if status == 429:
         wait = answer.headers.get("retry-after", "")

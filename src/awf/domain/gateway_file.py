@@ -1,0 +1,305 @@
+"""What `awf gateway` serves, as its configuration file says: `.awf/gateway.yaml`, or a sidecar's `sidecar_config.json`.
+
+These types are the file format; the reader takes its checks from their annotations. What needs the whole file, and no
+file system and no server, is checked here.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+import msgspec
+
+from awf.domain.mcp_server import McpServer, problems_with
+from awf.domain.override import ToolOverride
+from awf.domain.problem import NodePath, Problem, suggest
+from awf.domain.redaction import looks_secret
+from awf.domain.shape import Record, Size
+from awf.domain.value_source import Loading, Sources, is_reference
+
+__all__ = [
+    "CREDENTIAL_HEADERS",
+    "GatewayFile",
+    "GatewayServer",
+    "Listen",
+    "LoadedGateway",
+    "Profile",
+    "load_values",
+    "problems_in",
+]
+
+CREDENTIAL_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
+_SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_PROFILE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_USUAL_TIMEOUT = 60.0
+_EMPTY = "USER.GATEWAY.EMPTY"
+_FILE = "USER.GATEWAY.INVALID_FILE"
+_SERVER = "USER.GATEWAY.INVALID_SERVER"
+_UNKNOWN = "USER.GATEWAY.UNKNOWN_SERVER"
+_DOOR = "USER.GATEWAY.OPEN_DOOR"
+
+
+class GatewayServer(McpServer, frozen=True, kw_only=True):
+    """A server behind the gateway."""
+
+    timeout_ms: Annotated[int | None, "The same as `timeout`, in milliseconds."] = None
+    deny: Annotated[list[str], "Not these tools, by name or with * and ?; counts more than `tools`."] = []
+    start: Annotated[
+        Literal["eager", "lazy"],
+        "When it is started: with the gateway, or when something of it is first used.",
+    ] = "eager"
+    session: Annotated[
+        Literal["auto", "shared", "client"],
+        "One connection for all clients, or one for each; `auto` goes by what the server says of itself.",
+    ] = "auto"
+    concurrency: Annotated[int, "How many calls it may have at the same time; more wait."] = 64
+
+    @property
+    def patience(self) -> float:
+        """Seconds that its start, and each call, may take."""
+        return self.timeout if self.timeout_ms is None else self.timeout_ms / 1000
+
+
+class Profile(Record, frozen=True, kw_only=True):
+    """A choice of tools under an address of its own: /mcp/NAME."""
+
+    tools: Annotated[list[str] | None, "Only these tools, as `server:tool`, with * and ?."] = None
+    deny: Annotated[list[str], "Not these tools, in the same form; counts more than `tools`."] = []
+    description: Annotated[str, "What it is for; told to clients."] = ""
+
+
+class Listen(Record, frozen=True, kw_only=True):
+    """Where clients come in, and what they may do there."""
+
+    host: Annotated[str, "The address to listen at."] = "127.0.0.1"
+    port: Annotated[int, "The port; 0 takes a free one."] = 8931
+    allowed_hosts: Annotated[
+        list[str], "More names under which clients may speak of it, with or without the port."
+    ] = []
+    allowed_origins: Annotated[list[str], "Web pages that may use it, such as https://example.org."] = []
+    tokens: Annotated[
+        list[str],
+        "Bearer tokens, one of which a client must send, as references such as ${env:GATEWAY_TOKEN}.",
+    ] = []
+    max_request: Annotated[Size, "The longest request."] = 4 * 1024 * 1024
+    concurrency: Annotated[int, "How many requests may be worked on at the same time."] = 256
+    rate: Annotated[float | None, "How many requests a second each client may send."] = None
+
+    def __repr__(self) -> str:
+        return f"Listen({self.host}:{self.port}, {len(self.tokens)} tokens)"
+
+
+class GatewayFile(Record, frozen=True, kw_only=True):
+    """`.awf/gateway.yaml`."""
+
+    unknown_key: ClassVar[str] = "USER.GATEWAY.INVALID_FILE"
+    keys: ClassVar[dict[str, str]] = {"servers": "mcpServers"}
+    servers: Annotated[dict[str, GatewayServer], "The servers, by name."] = {}
+    overrides: Annotated[dict[str, ToolOverride], "How tools are reshaped, by `server:tool`."] = {}
+    profiles: Annotated[dict[str, Profile], "Choices of tools, by name."] = {}
+    listen: Annotated[Listen, "Where clients come in."] = Listen()
+
+
+# -- what can be said of a file by itself ----------------------------------------------------------------------------
+
+
+def problems_in(file: GatewayFile) -> list[Problem]:
+    """Everything that is wrong with it; references are taken on trust."""
+    if not file.servers:
+        message = "The file names no server, so there is nothing to serve."
+        return [
+            _found(_EMPTY, (), message, "Add one under `mcpServers`; `awf mcp import` finds those of others.")
+        ]
+    return [
+        *_problems_of_servers(file),
+        *_problems_of_overrides(file),
+        *_problems_of_profiles(file),
+        *_problems_of_the_door(file.listen),
+    ]
+
+
+def _found(code: str, path: NodePath, message: str, hint: str, *, at_key: bool = False) -> Problem:
+    return Problem(code=code, message=message, path=path, hint=hint, at_key=at_key)
+
+
+def _problems_of_servers(file: GatewayFile) -> Iterator[Problem]:
+    seen: dict[str, str] = {}
+    for name, server in file.servers.items():
+        path = ("mcpServers", name)
+        if not _SERVER_NAME.fullmatch(name):
+            hint = "Use up to 40 letters, digits, _ and -."
+            yield _found(_FILE, path, f"“{name}” cannot be the name of a server.", hint, at_key=True)
+        twin = seen.setdefault(name.lower().replace("-", "_"), name)
+        if twin != name:
+            message = f"The servers “{twin}” and “{name}” cannot be told apart in the names of tools."
+            yield _found(_FILE, path, message, "Rename one of the two.", at_key=True)
+        for field, message, hint in [*problems_with(server), *_limits(server)]:
+            yield _found(_SERVER, (*path, *field.split(".", 1)), message, hint)
+
+
+def _limits(server: GatewayServer) -> Iterator[tuple[str, str, str]]:
+    if server.timeout_ms is not None and server.timeout_ms <= 0:
+        yield (
+            "timeout_ms",
+            "The timeout must be more than nothing.",
+            "Write it in milliseconds, such as 20000.",
+        )
+    if server.timeout_ms is not None and server.timeout != _USUAL_TIMEOUT:
+        yield "timeout_ms", "`timeout` and `timeout_ms` say the same thing twice.", "Remove one of the two."
+    if server.concurrency < 1:
+        yield "concurrency", "At least one call must be allowed at a time.", "Write 1 or more."
+    if not all(server.deny):
+        yield "deny", "The name of a tool is empty.", "Remove it."
+
+
+def _problems_of_overrides(file: GatewayFile) -> Iterator[Problem]:
+    for key in file.overrides:
+        path = ("overrides", key)
+        server, colon, tool = key.partition(":")
+        if not colon or not server or not tool:
+            hint = (
+                f"Write it as SERVER:TOOL, such as “{next(iter(file.servers))}:{key.strip(':') or 'TOOL'}”."
+            )
+            yield _found(_FILE, path, f"“{key}” does not say of which server the tool is.", hint, at_key=True)
+        elif server not in file.servers:
+            yield _unknown_server(path, server, file.servers, at_key=True)
+
+
+def _problems_of_profiles(file: GatewayFile) -> Iterator[Problem]:
+    for name, profile in file.profiles.items():
+        if not _PROFILE_NAME.fullmatch(name):
+            message = f"“{name}” cannot be the name of a profile: it is part of an address."
+            hint = "Use up to 64 letters, digits, _ and -."
+            yield _found(_FILE, ("profiles", name), message, hint, at_key=True)
+        for field, patterns in (("tools", profile.tools or []), ("deny", profile.deny)):
+            for at, pattern in enumerate(patterns):
+                yield from _problems_of_pattern(("profiles", name, field, at), pattern, file.servers)
+
+
+def _problems_of_pattern(path: NodePath, pattern: str, servers: Iterable[str]) -> Iterator[Problem]:
+    server, colon, tool = pattern.partition(":")
+    if pattern == "*":
+        return
+    if not colon or not server or not tool:
+        hint = "Write it as SERVER:TOOL; SERVER:* means all tools of a server."
+        yield _found(_FILE, path, f"“{pattern}” does not say of which server the tool is.", hint)
+    elif not any(_matches(server, name) for name in servers):
+        yield _unknown_server(path, server, servers)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    meant = "".join({"*": ".*", "?": "."}.get(sign, re.escape(sign)) for sign in pattern)
+    return re.fullmatch(meant, name) is not None
+
+
+def _unknown_server(path: NodePath, name: str, servers: Iterable[str], *, at_key: bool = False) -> Problem:
+    close = suggest(name, servers)
+    hint = f"did you mean “{close}”?" if close else f"Servers here: {', '.join(sorted(servers))}."
+    return _found(_UNKNOWN, path, f"No server is named “{name}”.", hint, at_key=at_key)
+
+
+def _problems_of_the_door(listen: Listen) -> Iterator[Problem]:
+    if not 0 <= listen.port <= 65535:
+        yield _found(_FILE, ("listen", "port"), f"{listen.port} is no port.", "Write 0 to 65535.")
+    for field in ("concurrency", "max_request"):
+        if getattr(listen, field) < 1:
+            yield _found(
+                _FILE, ("listen", field), f"`{field}` must be more than nothing.", "Write 1 or more."
+            )
+    if listen.rate is not None and not 0 < listen.rate < float("inf"):
+        yield _found(
+            _FILE, ("listen", "rate"), "`rate` must be more than nothing.", "Remove it for no limit."
+        )
+    for at, token in enumerate(listen.tokens):
+        if not is_reference(token):
+            message = "A token stands in the file itself, for everyone to read."
+            hint = "Write ${env:NAME} or ${file:PATH}, and put the token there."
+            yield _found(_DOOR, ("listen", "tokens", at), message, hint)
+    if not _is_loopback(listen.host) and not listen.tokens:
+        message = f"Anyone who can reach {listen.host or 'this machine'} could use every tool."
+        hint = "Add `tokens`, or listen at 127.0.0.1."
+        yield _found(_DOOR, ("listen", "host"), message, hint)
+
+
+def _is_loopback(host: str) -> bool:
+    import ipaddress  # late: only this asks for it
+
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+# -- references filled in --------------------------------------------------------------------------------------------
+
+
+class LoadedGateway(NamedTuple):
+    file: GatewayFile  # env and file references filled in; those of calls wait in `defaults`
+    problems: list[Problem]
+    secrets: dict[str, str]  # for masking: what it is → the value
+
+
+def load_values(file: GatewayFile, sources: Sources) -> LoadedGateway:
+    """Fill in what the environment and files say. Servers that are not enabled need not have their values."""
+    loading = Loading(sources)
+    servers = {name: _loaded_server(name, one, loading) for name, one in file.servers.items()}
+    overrides = {
+        key: msgspec.structs.replace(
+            one, defaults=loading.value(one.defaults, ("overrides", key, "defaults"), per_call=True)
+        )
+        for key, one in file.overrides.items()
+    }
+    tokens: list[str] = loading.value(file.listen.tokens, ("listen", "tokens"))
+    problems = [*loading.problems, *_empty_tokens(tokens)]
+    secrets = loading.secrets | {f"listen.tokens.{at}": token for at, token in enumerate(tokens) if token}
+    listen = msgspec.structs.replace(file.listen, tokens=tokens)
+    loaded = msgspec.structs.replace(file, servers=servers, overrides=overrides, listen=listen)
+    if not problems:
+        problems = _spoiled(file, loaded)
+    return LoadedGateway(loaded, problems, secrets | _literal_secrets(loaded))
+
+
+def _loaded_server(name: str, server: GatewayServer, loading: Loading) -> GatewayServer:
+    if not server.enabled:
+        return server
+    loaded: GatewayServer = loading.value(server, ("mcpServers", name))
+    return loaded
+
+
+def _empty_tokens(tokens: list[str]) -> Iterator[Problem]:
+    for at, token in enumerate(tokens):
+        if not token.strip():
+            message = "The token is empty, so that everyone would have it."
+            yield _found(
+                _DOOR, ("listen", "tokens", at), message, "Set the variable or fill the file it comes from."
+            )
+
+
+def _spoiled(file: GatewayFile, loaded: GatewayFile) -> list[Problem]:
+    """What only shows once the values are there. They are not told: they may be secret."""
+    found = []
+    for name, server in loaded.servers.items():
+        if not server.enabled or server == file.servers[name]:
+            continue
+        for field, _, _ in problems_with(server):
+            message = f"`{field}` is not usable once its references are filled in."
+            hint = "Look at the value of the variable or file for line breaks, missing parts and a user name."
+            found.append(_found(_SERVER, ("mcpServers", name, *field.split(".", 1)), message, hint))
+    return found
+
+
+def _literal_secrets(file: GatewayFile) -> dict[str, str]:
+    """Values that stand under a name that says secret, wherever they came from."""
+    found: dict[str, str] = {}
+    for name, server in file.servers.items():
+        for key, value in server.env.items():
+            if value and looks_secret(key):
+                found[f"{name}.env.{key}"] = value
+        for key, value in server.headers.items():
+            if value and (key.lower() in CREDENTIAL_HEADERS or looks_secret(key)):
+                found[f"{name}.headers.{key}"] = value.rpartition(" ")[2]
+        if server.oauth is not None:
+            found[f"{name}.oauth.client_secret"] = server.oauth.client_secret
+    return found
