@@ -165,10 +165,6 @@ class Desk:
 
     def nothing_is_left(self) -> None:
         until(lambda: not self.processes(), "the end of every process")
-        for child in psutil.Process().children():  # whose parent was killed may have come to us
-            with contextlib.suppress(psutil.Error, ChildProcessError):
-                if child.status() == psutil.STATUS_ZOMBIE:
-                    os.waitpid(child.pid, os.WNOHANG)
 
     def clean_up(self) -> None:
         for process in self.processes():

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
+
+PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 36, 37
 
 
 def load(name: str, folder: Path = Path(__file__).parents[1] / "peers"):
@@ -31,6 +34,21 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("sdk", clients.SDK_CLIENTS, ids=[client.name for client in clients.SDK_CLIENTS])
     if "acpx_version" in metafunc.fixturenames:
         metafunc.parametrize("acpx_version", clients.ACPX)
+
+
+@pytest.fixture(autouse=True)
+def orphans_go_their_own_way():
+    """Other tests make this process the one that orphans come to. Clients here wait for orphans of theirs to be gone,
+    and a dead one that nobody reaps would never be.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    libc, adopts = ctypes.CDLL(None), ctypes.c_int()
+    libc.prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(adopts), 0, 0, 0)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+    yield
+    libc.prctl(PR_SET_CHILD_SUBREAPER, adopts.value, 0, 0, 0)
 
 
 @pytest.fixture

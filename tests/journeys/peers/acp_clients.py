@@ -357,13 +357,7 @@ class Acpx:
         return self.run(*self._as_frames, "set-mode", mode, "-s", name)
 
     def close_session(self, name: str) -> Told:
-        """Under load acpx may fail to recognise its own process, says that one may try again, and means it."""
-        arguments = (*self._as_frames, "sessions", "close", name)
-        told = self.run(*arguments)
-        if "QUEUE_OWNER_IDENTITY_UNVERIFIED" not in told.out:
-            return told
-        self.rest()
-        return self.run(*arguments)
+        return self.run(*self._as_frames, "sessions", "close", name)
 
     _as_frames = ("--format", "json", "--json-strict")
 

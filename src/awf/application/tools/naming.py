@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from awf.domain.tool import ToolDefinition
 
-__all__ = ["publish"]
+__all__ = ["folded", "legal_name", "publish"]
 
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 LONGEST = 64
@@ -24,10 +24,10 @@ def publish(tools: Sequence[ToolDefinition]) -> list[str]:
     Built-in tools and plugin operations keep their names. A tool of another MCP server keeps its own name where no
     other tool has it, and is called `server__tool` otherwise.
     """
-    wanted = [_legal(tool.name) for tool in tools]
+    wanted = [legal_name(tool.name) for tool in tools]
     taken = [name.lower() for name in wanted]
     names = [
-        _legal(f"{tool.source.removeprefix('mcp:')}__{tool.name}")
+        legal_name(f"{tool.source.removeprefix('mcp:')}__{tool.name}")
         if tool.source.startswith("mcp:") and taken.count(name.lower()) > 1
         else name
         for tool, name in zip(tools, wanted, strict=True)
@@ -39,9 +39,7 @@ def publish(tools: Sequence[ToolDefinition]) -> list[str]:
 def _refuse_collisions(tools: Sequence[ToolDefinition], names: Sequence[str]) -> None:
     seen: dict[str, ToolDefinition] = {}
     for tool, name in zip(tools, names, strict=True):
-        # Several agents turn what is no word character into an underscore.
-        key = name.replace("-", "_")
-        other = seen.setdefault(key, tool)
+        other = seen.setdefault(folded(name), tool)
         if other is not tool:
             raise AwfError(
                 "USER.MCP_PROXY.NAME_COLLISION",
@@ -54,7 +52,13 @@ def _described(tool: ToolDefinition) -> str:
     return f"{tool.name} ({tool.source})"
 
 
-def _legal(name: str) -> str:
+def folded(name: str) -> str:
+    """Names that are equal so count as one: several agents turn what is no word character into an underscore."""
+    return name.replace("-", "_")
+
+
+def legal_name(name: str) -> str:
+    """The nearest name that every model API takes."""
     legal = _ILLEGAL.sub("_", name) or "_"
     if not (legal[0].isalpha() or legal[0] == "_"):
         legal = f"_{legal}"

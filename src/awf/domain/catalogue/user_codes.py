@@ -119,6 +119,16 @@ USER_CODES: dict[str, Entry] = {
         "A run has one owner at a time, and another window or command has this one.",
         "Answer there, or close it there first.",
     ),
+    "USER.GATEWAY.UNKNOWN_TOOL": Entry(
+        "An override names a tool that its server does not have",
+        "The server was asked, and no tool of that name is among those it offers.",
+        "Correct the name before the colon or after it; the hint names the closest tool.",
+    ),
+    "USER.GATEWAY.NAME_COLLISION": Entry(
+        "Two tools would be published under one name",
+        "A tool was renamed to a name that another one has, or two names become the same once they are made legal.",
+        "Rename one of them in `overrides`, or leave one out with `deny`.",
+    ),
     "USER.GATEWAY.UNKNOWN_FIELD": Entry(
         "An override names a field that the tool does not have",
         "The path leads to no field in the tool's input or output schema.",
