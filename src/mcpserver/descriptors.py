@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcpserver.opening import Opening
     from mcpserver.server import Server
 
-__all__ = ["run_descriptors", "serve_descriptors"]
+__all__ = ["Inlet", "Outlet", "run_descriptors", "serve_descriptors"]
 
 _CHUNK = 65536
 _FULL = 256 * 1024  # with more than this unread we stop reading, too
@@ -32,7 +32,7 @@ def _can_be_polled(descriptor: int) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
 
 
-class _Outlet:
+class Outlet:
     """Writes at once what the other side takes, and the rest when it can."""
 
     def __init__(self, descriptor: int) -> None:
@@ -102,12 +102,12 @@ class _Outlet:
             os.set_blocking(self._descriptor, True)
 
 
-class _Inlet:
-    """Feeds a connection as bytes arrive, unless told to pause."""
+class Inlet:
+    """Feeds bytes to whoever takes them, as they arrive, unless told to pause."""
 
-    def __init__(self, descriptor: int, connection: Connection) -> None:
+    def __init__(self, descriptor: int, feed: Callable[[bytes], object]) -> None:
         self._descriptor = descriptor
-        self._connection = connection
+        self._feed = feed
         self._loop = asyncio.get_running_loop()
         self._polled = _can_be_polled(descriptor)
         self._reading = False
@@ -140,7 +140,7 @@ class _Inlet:
         except OSError:
             data = b""
         if data:
-            self._connection.feed(data)
+            self._feed(data)
         else:
             self.stop()
 
@@ -155,9 +155,9 @@ async def serve_descriptors(
     server: Server, source: int, target: int, *, drain: float, opening: Opening | None = None
 ) -> None:
     """Serve one client; `opening` is what was heard before."""
-    outlet = _Outlet(target)
+    outlet = Outlet(target)
     connection = Connection(server, outlet, *((opening.session, opening.frames) if opening else ()))
-    inlet = _Inlet(source, connection)
+    inlet = Inlet(source, connection.feed)
     outlet.on_full, outlet.on_enough, outlet.on_broken = inlet.pause, inlet.start, connection.lose
     connection.on_lost = inlet.stop
     server.attach(connection)

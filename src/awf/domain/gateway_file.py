@@ -12,9 +12,10 @@ import msgspec
 
 from awf.domain.mcp_server import McpServer, problems_with
 from awf.domain.override import ToolOverride
+from awf.domain.pinning import Pinning, problems_of_pinning
 from awf.domain.problem import NodePath, Problem, suggest
 from awf.domain.redaction import looks_secret
-from awf.domain.shape import Record, Size
+from awf.domain.shape import Duration, Record, Size
 from awf.domain.value_source import Loading, Sources, is_reference
 
 __all__ = [
@@ -22,8 +23,10 @@ __all__ = [
     "GatewayFile",
     "GatewayServer",
     "Listen",
+    "ListenOAuth",
     "LoadedGateway",
     "Profile",
+    "is_loopback",
     "load_values",
     "problems_in",
 ]
@@ -31,6 +34,10 @@ __all__ = [
 CREDENTIAL_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
 _SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?")
+_ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@*]+")
+_TOKEN = re.compile(r"[\x21-\x7e]+")  # what a header can carry
+_SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 _USUAL_TIMEOUT = 60.0
 _EMPTY = "USER.GATEWAY.EMPTY"
 _FILE = "USER.GATEWAY.INVALID_FILE"
@@ -68,6 +75,23 @@ class Profile(Record, frozen=True, kw_only=True):
     description: Annotated[str, "What it is for; told to clients."] = ""
 
 
+class ListenOAuth(Record, frozen=True, kw_only=True):
+    """An authorization server whose tokens open the door."""
+
+    issuer: Annotated[str, "The authorization server, exactly as it names itself in its tokens."]
+    audience: Annotated[str, "For whom tokens must be made: exactly this has to be in their `aud`."]
+    jwks_url: Annotated[
+        str | None, "The address of its public keys; its metadata tells it when left out."
+    ] = None
+    jwks_file: Annotated[str | None, "A file with its public keys, instead; relative to this file."] = None
+    scopes: Annotated[list[str], "What every token must allow; all of these."] = []
+    resource: Annotated[
+        str,
+        "The address by which clients know the gateway, where a proxy stands before it, "
+        "such as https://example.org/mcp.",
+    ] = ""
+
+
 class Listen(Record, frozen=True, kw_only=True):
     """Where clients come in, and what they may do there."""
 
@@ -81,12 +105,26 @@ class Listen(Record, frozen=True, kw_only=True):
         list[str],
         "Bearer tokens, one of which a client must send, as references such as ${env:GATEWAY_TOKEN}.",
     ] = []
+    oauth: Annotated[
+        ListenOAuth | None, "Take tokens of an authorization server, beside `tokens` or instead of them."
+    ] = None
     max_request: Annotated[Size, "The longest request."] = 4 * 1024 * 1024
     concurrency: Annotated[int, "How many requests may be worked on at the same time."] = 256
     rate: Annotated[float | None, "How many requests a second each client may send."] = None
+    quiet: Annotated[
+        Duration | None,
+        "End the stream of an answer that has been silent for so long; clients of 2025-11-25 come back for the rest. "
+        "For places where long connections are cut.",
+    ] = None
 
     def __repr__(self) -> str:
-        return f"Listen({self.host}:{self.port}, {len(self.tokens)} tokens)"
+        issuer = f", tokens of {self.oauth.issuer}" if self.oauth else ""
+        return f"Listen({self.host}:{self.port}, {len(self.tokens)} tokens{issuer})"
+
+    @property
+    def needs_token(self) -> bool:
+        """Whether clients have to prove who they are."""
+        return bool(self.tokens) or self.oauth is not None
 
 
 class GatewayFile(Record, frozen=True, kw_only=True):
@@ -98,6 +136,7 @@ class GatewayFile(Record, frozen=True, kw_only=True):
     overrides: Annotated[dict[str, ToolOverride], "How tools are reshaped, by `server:tool`."] = {}
     profiles: Annotated[dict[str, Profile], "Choices of tools, by name."] = {}
     listen: Annotated[Listen, "Where clients come in."] = Listen()
+    pinning: Annotated[Pinning, "What is done when the definition of a tool changes."] = Pinning()
 
 
 # -- what can be said of a file by itself ----------------------------------------------------------------------------
@@ -115,6 +154,7 @@ def problems_in(file: GatewayFile) -> list[Problem]:
         *_problems_of_overrides(file),
         *_problems_of_profiles(file),
         *_problems_of_the_door(file.listen),
+        *problems_of_pinning(file.pinning),
     ]
 
 
@@ -210,18 +250,80 @@ def _problems_of_the_door(listen: Listen) -> Iterator[Problem]:
         yield _found(
             _FILE, ("listen", "rate"), "`rate` must be more than nothing.", "Remove it for no limit."
         )
+    yield from _problems_of_names(listen)
+    if listen.oauth is not None:
+        yield from _problems_of_oauth(listen.oauth)
     for at, token in enumerate(listen.tokens):
         if not is_reference(token):
             message = "A token stands in the file itself, for everyone to read."
             hint = "Write ${env:NAME} or ${file:PATH}, and put the token there."
             yield _found(_DOOR, ("listen", "tokens", at), message, hint)
-    if not _is_loopback(listen.host) and not listen.tokens:
+    if not is_loopback(listen.host) and not listen.needs_token:
         message = f"Anyone who can reach {listen.host or 'this machine'} could use every tool."
-        hint = "Add `tokens`, or listen at 127.0.0.1."
+        hint = "Add `tokens` or `oauth`, or listen at 127.0.0.1."
         yield _found(_DOOR, ("listen", "host"), message, hint)
 
 
-def _is_loopback(host: str) -> bool:
+def _problems_of_names(listen: Listen) -> Iterator[Problem]:
+    for at, host in enumerate(listen.allowed_hosts):
+        if not _HOST.fullmatch(host):
+            hint = "Write a name alone, such as gateway.example.org or gateway.example.org:8931."
+            yield _found(_FILE, ("listen", "allowed_hosts", at), f"“{host}” is not the name of a host.", hint)
+    for at, origin in enumerate(listen.allowed_origins):
+        if not _ORIGIN.fullmatch(origin):
+            message = f"“{origin}” is not the origin of a web page."
+            hint = "Write scheme, name and port only, such as https://example.org; each one by itself."
+            yield _found(_FILE, ("listen", "allowed_origins", at), message, hint)
+
+
+def _problems_of_oauth(oauth: ListenOAuth) -> Iterator[Problem]:
+    """The values are not told: they may come from a reference."""
+    path = ("listen", "oauth")
+    for field, address, unfit in (("issuer", oauth.issuer, "?"), ("jwks_url", oauth.jwks_url, "#")):
+        if address is None or is_reference(address):
+            continue
+        if unfit in address or not _is_safe_address(address):
+            hint = f"Write an https:// address without user and {unfit}; http:// is for this machine only."
+            yield _found(_FILE, (*path, field), f"`{field}` is not an address to trust.", hint)
+    if oauth.resource and not is_reference(oauth.resource) and not _is_address(oauth.resource):
+        hint = "Write the whole address that clients use, such as https://example.org/mcp."
+        yield _found(_FILE, (*path, "resource"), "`resource` is not an HTTP address.", hint)
+    if not oauth.audience.strip():
+        message = "Without an audience, tokens that were made for others would open the door."
+        yield _found(_DOOR, (*path, "audience"), message, "Write what the issuer puts in `aud` for it.")
+    if oauth.jwks_file is not None and (oauth.jwks_url is not None or not oauth.jwks_file.strip()):
+        message = "Keys come either from `jwks_url` or from a file that `jwks_file` names."
+        yield _found(_FILE, (*path, "jwks_file"), message, "Remove one of the two.")
+    for at, scope in enumerate(oauth.scopes):
+        if not is_reference(scope) and not _SCOPE.fullmatch(scope):
+            message = "This cannot be a scope: it is empty, or has spaces or quotes in it."
+            yield _found(_FILE, (*path, "scopes", at), message, "Write each scope by itself.")
+
+
+def _is_safe_address(text: str) -> bool:
+    """One whose answers nobody on the way can change."""
+    from urllib.parse import urlsplit  # late: only files with `oauth` need it
+
+    if not _is_address(text):
+        return False
+    parts = urlsplit(text)
+    return parts.scheme == "https" or is_loopback(parts.hostname or "")
+
+
+def _is_address(text: str) -> bool:
+    from urllib.parse import urlsplit  # late, as above
+
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return False
+    plain = re.fullmatch(r"[\x21-\x7e]+", text) is not None and not re.search(r'["#@\\]', text)
+    return plain and parts.scheme in {"http", "https"} and bool(host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can get there."""
     import ipaddress  # late: only this asks for it
 
     if host.lower() == "localhost":
@@ -252,12 +354,13 @@ def load_values(file: GatewayFile, sources: Sources) -> LoadedGateway:
         for key, one in file.overrides.items()
     }
     tokens: list[str] = loading.value(file.listen.tokens, ("listen", "tokens"))
-    problems = [*loading.problems, *_empty_tokens(tokens)]
+    oauth: ListenOAuth | None = loading.value(file.listen.oauth, ("listen", "oauth"))
+    problems = [*loading.problems, *_unusable_tokens(tokens)]
     secrets = loading.secrets | {f"listen.tokens.{at}": token for at, token in enumerate(tokens) if token}
-    listen = msgspec.structs.replace(file.listen, tokens=tokens)
+    listen = msgspec.structs.replace(file.listen, tokens=tokens, oauth=oauth)
     loaded = msgspec.structs.replace(file, servers=servers, overrides=overrides, listen=listen)
     if not problems:
-        problems = _spoiled(file, loaded)
+        problems = [*_spoiled(file, loaded), *(_problems_of_oauth(oauth) if oauth else ())]
     return LoadedGateway(loaded, problems, secrets | _literal_secrets(loaded))
 
 
@@ -268,13 +371,17 @@ def _loaded_server(name: str, server: GatewayServer, loading: Loading) -> Gatewa
     return loaded
 
 
-def _empty_tokens(tokens: list[str]) -> Iterator[Problem]:
+def _unusable_tokens(tokens: list[str]) -> Iterator[Problem]:
     for at, token in enumerate(tokens):
+        path = ("listen", "tokens", at)
         if not token.strip():
             message = "The token is empty, so that everyone would have it."
-            yield _found(
-                _DOOR, ("listen", "tokens", at), message, "Set the variable or fill the file it comes from."
+            yield _found(_DOOR, path, message, "Set the variable or fill the file it comes from.")
+        elif not is_reference(token) and not _TOKEN.fullmatch(token):
+            message = (
+                "No client can send this token: it has a space, a line break or a special character in it."
             )
+            yield _found(_FILE, path, message, "Use letters, digits and signs of ASCII only.")
 
 
 def _spoiled(file: GatewayFile, loaded: GatewayFile) -> list[Problem]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["header_value", "mirrored_headers", "mirrored_parameters"]
+__all__ = ["header_value", "mirrored_headers", "mirrored_parameters", "plain_value"]
 
 _PLAIN = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 _WRAPPED = re.compile(r"=\?base64\?.*\?=")
@@ -32,6 +32,16 @@ def header_value(text: str) -> str:
     if not text or (_PLAIN.fullmatch(text) and not _WRAPPED.fullmatch(text)):
         return text
     return f"=?base64?{base64.b64encode(text.encode()).decode('ascii')}?="
+
+
+def plain_value(header: str) -> str | None:
+    """What a header says; None when it is wrapped wrongly."""
+    if not _WRAPPED.fullmatch(header):
+        return header
+    try:
+        return base64.b64decode(header[9:-2], validate=True).decode()
+    except ValueError:
+        return None
 
 
 def mirrored_parameters(schema: Any) -> dict[Path, str]:

@@ -49,6 +49,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     is_error: bool = False
     structured: Any = msgspec.UNSET
     meta: dict[str, Any] = {}
+    raw: dict[str, Any] | None = None  # as its server wrote it, for doors that pass it on to the letter
 
     @property
     def text(self) -> str:

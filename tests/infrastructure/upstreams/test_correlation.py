@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from awf.domain.mcp import RpcError
 from awf.infrastructure.upstreams import frames
 from awf.infrastructure.upstreams.correlation import Correlation
-from awf.infrastructure.upstreams.protocol import RpcError
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def told():
 
 @pytest.fixture
 async def correlation(told):
-    return Correlation(told.append)
+    return Correlation(lambda message, tag: told.append((message, tag)))
 
 
 async def test_every_call_has_a_number_of_its_own_and_is_awaited_before_it_is_sent(correlation):
@@ -66,7 +66,8 @@ async def test_a_notification_is_handed_on_as_it_came(correlation, told):
     message = {"method": "notifications/new", "params": {"_meta": {"x": 1}}, "other": 2}
 
     assert correlation.receive(message) is None
-    assert told == [message]
+    assert correlation.receive(message, "of a call") is None
+    assert told == [(message, None), (message, "of a call")]
 
 
 @pytest.mark.parametrize("params", [None, [], {}, {"progressToken": True}, {"progressToken": [1]}])
@@ -96,15 +97,15 @@ async def test_everybody_hears_when_the_connection_is_lost(correlation):
 
 async def test_requests_of_the_server_go_to_whoever_takes_them():
     asked = []
-    correlation = Correlation(lambda _: None, asked.append)
+    correlation = Correlation(lambda *_: None, lambda message, tag: asked.append((message, tag)))
 
-    assert correlation.receive({"id": 1, "method": "roots/list"}) is None
+    assert correlation.receive({"id": 1, "method": "roots/list"}, "of a call") is None
     assert json.loads(correlation.receive({"id": 2, "method": "ping"})) == {
         "jsonrpc": "2.0",
         "id": 2,
         "result": {},
     }
-    assert asked == [{"id": 1, "method": "roots/list"}]
+    assert asked == [({"id": 1, "method": "roots/list"}, "of a call")]
 
 
 @pytest.mark.parametrize(

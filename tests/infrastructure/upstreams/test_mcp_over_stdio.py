@@ -9,10 +9,10 @@ import os
 import pytest
 
 from awf.domain.errors import AwfError
+from awf.domain.mcp import RpcError
 from awf.domain.mcp_server import McpServer
 from awf.domain.tool import CallContext, ToolFailure, UnknownTool
 from awf.infrastructure.upstreams import open_server
-from awf.infrastructure.upstreams.protocol import RpcError
 
 both_eras = pytest.mark.parametrize("era", ["legacy", "modern"])
 
@@ -239,7 +239,7 @@ async def test_a_ping_is_answered(odd, context):
 
 
 async def test_a_handler_may_answer_what_the_server_asks(odd, context):
-    async def handle(message):
+    async def handle(message, _tag):
         if message["method"] == "roots/list":
             return {"roots": [{"uri": "file:///tmp"}]}
         raise RpcError(-1, "no", {"d": 1})

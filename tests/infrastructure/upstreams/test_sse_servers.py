@@ -284,7 +284,7 @@ async def test_a_stream_that_never_says_where_to_post_is_given_up(web, serve):
         await request.gone.wait()
         return b""
 
-    http, correlation = LeanHttpClient(), Correlation(lambda _: None)
+    http, correlation = LeanHttpClient(), Correlation(lambda *_: None)
     channel = SseChannel("web", http, (await serve(silent)).url, {}, correlation, patience=0.05)
     try:
         with pytest.raises(ServerFault, match=r"where to post within 0\.05 s"):
@@ -351,7 +351,7 @@ async def test_an_answer_cut_short_fails_the_call(old, context):
             return await super().send(method, url, **more)
 
     _, site, _ = await old()
-    http, correlation = Cut(), Correlation(lambda _: None)
+    http, correlation = Cut(), Correlation(lambda *_: None)
     channel = SseChannel("web", http, site.url, {}, correlation)
     try:
         with pytest.raises(ServerFault, match="broke: it was cut"):

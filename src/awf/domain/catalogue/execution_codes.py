@@ -145,6 +145,11 @@ EXECUTION_CODES: dict[str, Entry] = {
         "It could not be started or reached, ended, or did not answer in time.",
         "The message ends with what it last wrote; start it by hand with the same command.",
     ),
+    "EXECUTION.MCP_SERVER.TIMEOUT": Entry(
+        "An MCP server took too long",
+        "It did not answer a request in the time that its configuration allows; it was told to stop.",
+        "Raise `timeout` of the server, or ask for less at once.",
+    ),
     "EXECUTION.MCP_SERVER.DENIED": Entry(
         "An MCP server refused us",
         "It answered that we are not allowed in (HTTP 401 or 403).",

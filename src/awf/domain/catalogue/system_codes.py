@@ -30,6 +30,11 @@ SYSTEM_CODES: dict[str, Entry] = {
     "SYSTEM.IO.READ_FAILED": Entry(
         "A file cannot be read", "It exists, but reading it failed.", "Check its permissions."
     ),
+    "SYSTEM.IO.LISTEN_FAILED": Entry(
+        "Nobody can listen there",
+        "The address belongs to another program or machine, or may not be used by you.",
+        "Choose another address or port, or end the program that has it.",
+    ),
     "SYSTEM.IO.WRITE_FAILED": Entry(
         "A file cannot be written",
         "The directory is missing, read-only, or the disk is full.",

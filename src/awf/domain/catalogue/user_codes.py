@@ -167,7 +167,14 @@ USER_CODES: dict[str, Entry] = {
     "USER.GATEWAY.OPEN_DOOR": Entry(
         "The gateway would be open to others",
         "It listens beyond this machine without tokens, or a token is empty or stands in the file itself.",
-        "Give `listen.tokens` as ${env:NAME} or ${file:PATH}, or listen at 127.0.0.1.",
+        "Give `listen.tokens` as ${env:NAME} or ${file:PATH}, or `listen.oauth`, or listen at 127.0.0.1.",
+    ),
+    "USER.GATEWAY.INVALID_PINS": Entry(
+        "The pinned definitions of tools cannot be read",
+        "The file named under `pinning.file` is damaged, is something else, cannot be opened, or was written by a newer "
+        "version. Going on without it would trust whatever the servers offer now.",
+        "Restore the file from a copy, or remove it to trust what the servers offer next; or name another file under "
+        "`pinning.file`.",
     ),
     "USER.GATEWAY.INVALID_REFERENCE": Entry(
         "A reference in the gateway's configuration has no value",

@@ -103,6 +103,10 @@ class HttpRequest(Protocol):
     @property
     def gone(self) -> Departure: ...
 
+    def on_leave(self, tell: Callable[[], object]) -> None:
+        """Call it when the client leaves before its answer is complete; at once if it has left already."""
+        ...
+
     def stream(self, status: int = 200, headers: HeaderFields = ()) -> HttpStream:
         """Begin the answer. The handler then returns None.
 

@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
     from awf.domain.shape import Record
 
-__all__ = ["ParseYaml", "ReadRecord", "file_reader", "load_gateway", "read_gateway_file", "read_own_form"]
+__all__ = [
+    "ParseYaml",
+    "ReadRecord",
+    "file_reader",
+    "load_gateway",
+    "locate",
+    "read_gateway_file",
+    "read_own_form",
+]
 
 R = TypeVar("R", bound="Record")
 _PRIVATE = {"env", "headers", "tokens", "oauth"}
@@ -103,6 +111,11 @@ def _of_gateway(problem: Problem) -> Problem:
         return problem
     code = "USER.GATEWAY.INVALID_FILE"
     return msgspec.structs.replace(problem, code=code, hint=problem.hint.replace(problem.code, code))
+
+
+def locate(path: str, problems: Sequence[Problem], parse: ParseYaml) -> list[Problem]:
+    """The same problems, with their places in the file."""
+    return _located(path, read_text(path), problems, parse)
 
 
 def _located(path: str, text: str, problems: Sequence[Problem], parse: ParseYaml) -> list[Problem]:

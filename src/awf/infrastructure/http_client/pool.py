@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["ConnectionPool"]
 
 IDLE_SECONDS = 4.0  # common servers close an idle connection after five
-IDLE_CONNECTIONS = 16
+IDLE_CONNECTIONS = 64
 CONNECT_SECONDS = 10.0
 CLOSING_SECONDS = 1.0
 

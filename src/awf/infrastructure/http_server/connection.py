@@ -203,6 +203,10 @@ class HttpConnection(asyncio.Protocol):
             self._drained.append(waiter)
             await waiter
 
+    def finished(self, request: Request) -> None:
+        if request.streamed is not None:
+            self._done(request, keep=request.streamed.keep)
+
     def stays(self, asked: ReadRequest) -> bool:
         return asked.keep and not self._house.closing
 
@@ -216,7 +220,6 @@ class HttpConnection(asyncio.Protocol):
             raise RuntimeError("the handler gave an answer after it had streamed one")
         else:
             stream.close()
-            self._done(request, keep=stream.keep)
 
     def _send_reply(self, request: Request, reply: HttpReply) -> None:
         asked = request.asked

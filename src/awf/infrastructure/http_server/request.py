@@ -9,7 +9,7 @@ from awf.domain.ports.http_server import ClientGone
 from awf.infrastructure.http_server.answer import has_body, stream_head
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from awf.infrastructure.http_server.reader import ReadRequest
 
@@ -25,6 +25,10 @@ class Carrier(Protocol):
 
     def send(self, data: bytes) -> None: ...
     async def drained(self) -> None: ...
+    def finished(self, request: Request) -> None:
+        """Its answer is complete, whatever its handler still does."""
+        ...
+
     def stays(self, asked: ReadRequest) -> bool:
         """Whether the connection is kept after the answer."""
         ...
@@ -40,6 +44,7 @@ class Request:
         "body",
         "client",
         "headers",
+        "leaving",
         "left",
         "method",
         "path",
@@ -56,6 +61,7 @@ class Request:
         self.body = asked.body
         self.client = carrier.client
         self.left = False
+        self.leaving: Callable[[], object] | None = None
         self.streamed: Stream | None = None
         self._carrier = carrier
         self._gone: asyncio.Event | None = None
@@ -69,11 +75,18 @@ class Request:
         return self._gone
 
     def leave(self) -> None:
-        if self.streamed is not None and self.streamed.complete:
+        if self.left or (self.streamed is not None and self.streamed.complete):
             return
         self.left = True
+        if self.leaving is not None:
+            self.leaving()
         if self._gone is not None:
             self._gone.set()
+
+    def on_leave(self, tell: Callable[[], object]) -> None:
+        self.leaving = tell
+        if self.left:
+            tell()
 
     def stream(self, status: int = 200, headers: Sequence[tuple[str, str]] = ()) -> Stream:
         if self.streamed is not None:
@@ -127,6 +140,7 @@ class Stream:
         if self._chunked:
             self._waiting.append(b"0\r\n\r\n")
         self._flush()
+        self._carrier.finished(self._request)
 
     def _flush(self) -> None:
         if self._waiting and not self._request.left:

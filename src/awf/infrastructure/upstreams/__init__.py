@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from awf.infrastructure.upstreams.client import McpClient
-from awf.infrastructure.upstreams.opening import open_server
+from awf.infrastructure.upstreams.opening import ServerWays, open_server
 from awf.infrastructure.upstreams.server_tools import McpServerTools
 
-__all__ = ["McpClient", "McpServerTools", "open_server"]
+__all__ = ["McpClient", "McpServerTools", "ServerWays", "open_server"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from awf.domain.mcp import Era
     from awf.infrastructure.upstreams.correlation import Call, Correlation
-    from awf.infrastructure.upstreams.protocol import Era
 
 __all__ = ["MESSAGE_LIMIT", "Channel"]
 
@@ -21,6 +21,11 @@ class Channel(Protocol):
     @property
     def alive(self) -> bool:
         """Whether it can still carry a call."""
+        ...
+
+    @property
+    def has_session(self) -> bool:
+        """Whether the server keeps something for us between two calls, and says so."""
         ...
 
     def agreed(self, era: Era) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from awf.domain.mcp import CLIENT_INFO, INITIALIZE_VERSION, Era, RpcError, modern_meta
 from awf.infrastructure.upstreams import frames
 from awf.infrastructure.upstreams.background import Background
 from awf.infrastructure.upstreams.correlation import Correlation
 from awf.infrastructure.upstreams.failures import ServerFault, SessionLost, unavailable
 from awf.infrastructure.upstreams.negotiation import PATIENCE, Introduction, negotiate
-from awf.infrastructure.upstreams.protocol import Era, RpcError, modern_meta
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["McpClient"]
 
 _OLD = Era(modern=False, version="")
+PROVEN_SECONDS = 3.0  # a server that held out so long did not fail at its start
 _NOT_THERE = frozenset({400, 404, 405})
 
 
@@ -32,8 +33,10 @@ class McpClient:
     """`open_channel` starts the program, or prepares the address. What is sent and received are plain values.
 
     `on_request` answers what the server asks of us: it returns the result, or raises `RpcError`. Without it such
-    requests are refused. `capabilities` tells the server what it may ask. `restarts` bounds how often it is started;
-    `release` lets go of what outlives a single connection. `legacy`: the way to it is one that only the older era has.
+    requests are refused. It and `on_notification` are also given the `tag` of the call in whose answer the message came,
+    where that is known. `capabilities` tells the server what it may ask, `client_info` whom. `restarts` bounds how often it is started;
+    `release` lets go of what outlives a single connection. `legacy`: it is spoken to in the older
+    era only, in `version`.
     """
 
     def __init__(
@@ -42,13 +45,15 @@ class McpClient:
         open_channel: Callable[[Correlation], Channel],
         *,
         timeout: float,
-        on_notification: Callable[[dict[str, Any]], None] = lambda _: None,
-        on_request: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] | None = None,
+        on_notification: Callable[[dict[str, Any], object], None] = lambda _message, _tag: None,
+        on_request: Callable[[dict[str, Any], object], Awaitable[dict[str, Any]]] | None = None,
         capabilities: dict[str, Any] | None = None,
+        client_info: dict[str, Any] = CLIENT_INFO,
         restarts: Restarts | None = None,
         release: Callable[[], Awaitable[None]] = _nothing,
         patience: float = PATIENCE,
         legacy: bool = False,
+        version: str = INITIALIZE_VERSION,
     ) -> None:
         self.name = name
         self.era: Era | None = None  # outlives a connection, so that the next one opens without asking
@@ -58,6 +63,8 @@ class McpClient:
         self._on_notification = on_notification
         self._on_request = on_request
         self._capabilities = capabilities or {}
+        self._client_info = client_info
+        self._version = version
         self._restarts = restarts
         self._release = release
         self._patience = patience
@@ -68,6 +75,7 @@ class McpClient:
         self._connecting = asyncio.Lock()
         self._background = Background()
         self._last_fault = ""
+        self._connected_at: float | None = None
         self._closed = False
 
     async def request(
@@ -83,12 +91,30 @@ class McpClient:
 
         `headers` are sent along where there are any, that is over HTTP and in the newer era.
         """
+        within = timeout or self._timeout
+        return await self.exchange(
+            method, dict(params or {}), on_progress=on_progress, headers=headers, within=within
+        )
+
+    async def exchange(
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        on_progress: Callable[[dict[str, Any]], None] | None = None,
+        headers: Mapping[str, str] | None = None,
+        tag: object = None,
+        within: float | None = None,
+    ) -> dict[str, Any]:
+        """The same, as long as it takes. The time to connect is bounded by itself, and not part of `within`."""
         lost: Channel | None = None
         for _ in range(2):
             channel = await self._connected(instead_of=lost)
             try:
-                async with asyncio.timeout(timeout or self._timeout):
-                    return await self._exchange(channel, method, dict(params or {}), on_progress, headers)
+                if within is None:
+                    return await self._exchange(channel, method, params, on_progress, headers, tag)
+                async with asyncio.timeout(within):
+                    return await self._exchange(channel, method, params, on_progress, headers, tag)
             except SessionLost:
                 lost = (
                     channel  # the server has not looked at the request, so sending it once more does no harm
@@ -103,13 +129,17 @@ class McpClient:
         assert self.era is not None
         return self.era
 
-    async def hear(self, wanted: Mapping[str, Any]) -> None:
+    async def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
+        await (await self._connected()).notify(method, params)
+
+    async def hear(self, wanted: Mapping[str, Any], tag: object = None) -> None:
         """Hear what the server says by itself, until it or the connection ends. `wanted` as `subscriptions/listen` has it."""
         channel, era = self._channel, self.era
         if channel is None or era is None or not channel.alive:
             return
         if era.modern:
-            await self._exchange(channel, "subscriptions/listen", {"notifications": dict(wanted)}, None, None)
+            params = {"notifications": dict(wanted)}
+            await self._exchange(channel, "subscriptions/listen", params, None, None, tag)
         else:
             await channel.hear()
 
@@ -130,10 +160,12 @@ class McpClient:
         params: dict[str, Any],
         on_progress: Callable[[dict[str, Any]], None] | None,
         headers: Mapping[str, str] | None,
+        tag: object,
     ) -> dict[str, Any]:
         if self._meta:
-            params["_meta"] = {**params.get("_meta", {}), **self._meta}
-        call = channel.correlation.begin(method, params, on_progress, headers)
+            given = params.get("_meta")  # may say on whose behalf we ask
+            params["_meta"] = {**self._meta, **given} if given else self._meta
+        call = channel.correlation.begin(method, params, on_progress, headers, tag)
         try:
             return await channel.exchange(call)
         except ServerFault as reason:
@@ -178,6 +210,9 @@ class McpClient:
         if self._restarts is None:
             return
         now = asyncio.get_running_loop().time()
+        if self._connected_at is not None and now - self._connected_at >= PROVEN_SECONDS:
+            self._restarts.forgive()
+        self._connected_at = None
         pause = self._restarts.pause(now)
         if pause is None:
             seconds = self._restarts.allowed_in(now)
@@ -205,10 +240,13 @@ class McpClient:
             raise unavailable(f'The connection to MCP server "{self.name}" was closed.')
         correlation = Correlation(self._on_notification, self._asked if self._on_request else None)
         channel = self._opening = self._open_channel(correlation)
-        us = Introduction(channel, self.name, self._capabilities, self._patience)
+        us = Introduction(
+            channel, self.name, self._capabilities, self._patience, self._client_info, self._version
+        )
         self.era = era = await negotiate(us, known)
-        self._meta = modern_meta(era.version, self._capabilities) if era.modern else {}
+        self._meta = modern_meta(era.version, self._capabilities, self._client_info) if era.modern else {}
         self.connections += 1
+        self._connected_at = asyncio.get_running_loop().time()
         self._channel, self._opening = channel, None
         return channel
 
@@ -227,15 +265,15 @@ class McpClient:
         for channel in filter(None, channels):
             await channel.close()
 
-    def _asked(self, message: dict[str, Any]) -> None:
+    def _asked(self, message: dict[str, Any], tag: object) -> None:
         channel = self._channel or self._opening
         if channel is not None:
-            self._background.start(self._answer(channel, message), f"answering MCP server {self.name}")
+            self._background.start(self._answer(channel, message, tag), f"answering MCP server {self.name}")
 
-    async def _answer(self, channel: Channel, message: dict[str, Any]) -> None:
+    async def _answer(self, channel: Channel, message: dict[str, Any], tag: object) -> None:
         assert self._on_request is not None
         try:
-            frame = frames.reply(message["id"], await self._on_request(message))
+            frame = frames.reply(message["id"], await self._on_request(message, tag))
         except RpcError as reason:
             frame = frames.error_reply(message["id"], reason.code, reason.message, reason.data)
         await channel.reply(frame)

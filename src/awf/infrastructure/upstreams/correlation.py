@@ -11,8 +11,8 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING, Any
 
+from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
 from awf.infrastructure.upstreams import frames
-from awf.infrastructure.upstreams.protocol import METHOD_NOT_FOUND, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,7 +25,17 @@ _log = logging.getLogger("awf.upstreams")
 class Call:
     """One request under way."""
 
-    __slots__ = ("answer", "cancellable", "frame", "headers", "method", "name", "number", "on_progress")
+    __slots__ = (
+        "answer",
+        "cancellable",
+        "frame",
+        "headers",
+        "method",
+        "name",
+        "number",
+        "on_progress",
+        "tag",
+    )
 
     def __init__(self, number: int, method: str, params: dict[str, Any]) -> None:
         self.number = number
@@ -35,16 +45,20 @@ class Call:
         self.answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self.on_progress: Callable[[dict[str, Any]], None] | None = None
         self.headers: Mapping[str, str] = {}
+        self.tag: object = None  # what its owner knows it by
         self.cancellable = method not in {"initialize", "server/discover"}
 
 
 class Correlation:
-    """`on_notification` hears every notification that is not about the progress of a call."""
+    """`on_notification` hears every notification that is not about the progress of a call.
+
+    It, and whoever takes requests, is also told the tag of the call in whose answer the message came. Only HTTP tells.
+    """
 
     def __init__(
         self,
-        on_notification: Callable[[dict[str, Any]], None],
-        on_request: Callable[[dict[str, Any]], None] | None = None,
+        on_notification: Callable[[dict[str, Any], object], None],
+        on_request: Callable[[dict[str, Any], object], None] | None = None,
     ) -> None:
         self._on_notification = on_notification
         self._on_request = on_request  # whoever takes requests answers them in their own time
@@ -57,6 +71,7 @@ class Correlation:
         params: dict[str, Any],
         on_progress: Callable[[dict[str, Any]], None] | None = None,
         headers: Mapping[str, str] | None = None,
+        tag: object = None,
     ) -> Call:
         """Note a call; its frame can then be written. With `on_progress` it asks for notifications of progress."""
         self._last += 1
@@ -64,6 +79,7 @@ class Correlation:
             params = {**params, "_meta": {**params.get("_meta", {}), "progressToken": self._last}}
         call = Call(self._last, method, params)
         call.on_progress = on_progress
+        call.tag = tag
         if headers:
             call.headers = headers
         self._pending[call.number] = call
@@ -82,14 +98,14 @@ class Correlation:
         if self._pending.pop(call.number, None) is not None:
             _settle(call, reason)
 
-    def receive(self, message: dict[str, Any]) -> bytes | None:
+    def receive(self, message: dict[str, Any], tag: object = None) -> bytes | None:
         """Take in one message; what is returned is to be sent back."""
         if "method" not in message:
             self._answered(message)
             return None
         if "id" in message:
-            return self._asked(message)
-        self._told(message)
+            return self._asked(message, tag)
+        self._told(message, tag)
         return None
 
     def _answered(self, message: dict[str, Any]) -> None:
@@ -103,19 +119,19 @@ class Correlation:
         elif not call.answer.done():
             _deliver(call, message)
 
-    def _asked(self, message: dict[str, Any]) -> bytes | None:
+    def _asked(self, message: dict[str, Any], tag: object) -> bytes | None:
         method = message["method"]
         if method == "ping":
             return frames.reply(message["id"], {})
         if self._on_request is None:
             text = f"Method not found: {method}"
             return frames.error_reply(message["id"], METHOD_NOT_FOUND, text)
-        self._on_request(message)
+        self._on_request(message, tag)
         return None
 
-    def _told(self, message: dict[str, Any]) -> None:
+    def _told(self, message: dict[str, Any], tag: object) -> None:
         if message["method"] != "notifications/progress":
-            self._on_notification(message)
+            self._on_notification(message, tag)
             return
         params = message.get("params")
         if isinstance(params, dict):

@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from awf.infrastructure.upstreams.failures import ServerFault, nonsense
-from awf.infrastructure.upstreams.protocol import (
+from awf.domain.mcp import (
     CLIENT_INFO,
     INITIALIZE_VERSION,
     LEGACY_VERSIONS,
@@ -22,6 +21,7 @@ from awf.infrastructure.upstreams.protocol import (
     RpcError,
     modern_meta,
 )
+from awf.infrastructure.upstreams.failures import ServerFault, nonsense
 
 if TYPE_CHECKING:
     from awf.infrastructure.upstreams.channel import Channel
@@ -39,6 +39,8 @@ class Introduction(NamedTuple):
     name: str
     capabilities: dict[str, Any]
     patience: float = PATIENCE
+    client_info: dict[str, Any] = CLIENT_INFO
+    version: str = INITIALIZE_VERSION  # the one to ask for where there is a handshake
 
 
 async def negotiate(us: Introduction, known: Era | None = None) -> Era:
@@ -95,7 +97,7 @@ async def _end(*tasks: asyncio.Task[Any]) -> None:
 async def _discover(us: Introduction) -> Era | None:
     """None: not a server of the newer era."""
     version = MODERN_VERSIONS[-1]
-    params = {"_meta": modern_meta(version, us.capabilities)}
+    params = {"_meta": modern_meta(version, us.capabilities, us.client_info)}
     try:
         result = await us.channel.exchange(us.channel.correlation.begin("server/discover", params))
     except RpcError as reason:
@@ -123,11 +125,7 @@ def _after_refusal(us: Introduction, reason: RpcError, version: str) -> Era | No
 
 
 async def _initialize(us: Introduction) -> Era:
-    params = {
-        "protocolVersion": INITIALIZE_VERSION,
-        "capabilities": us.capabilities,
-        "clientInfo": CLIENT_INFO,
-    }
+    params = {"protocolVersion": us.version, "capabilities": us.capabilities, "clientInfo": us.client_info}
     try:
         result = await us.channel.exchange(us.channel.correlation.begin("initialize", params))
     except RpcError as reason:
@@ -143,6 +141,7 @@ async def _initialize(us: Introduction) -> Era:
         capabilities=_mapping(result.get("capabilities")),
         instructions=str(result.get("instructions") or ""),
         server_info=_mapping(result.get("serverInfo")),
+        stateful=us.channel.has_session,
     )
 
 

@@ -1,4 +1,4 @@
-"""From a server's configuration to its tools."""
+"""From a server's configuration to its tools, or to ways of speaking to it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from awf.domain.mcp_server import McpServer
     from awf.domain.ports.command_runner import CommandRunner
     from awf.domain.ports.http_client import HttpClient
+    from awf.domain.ports.upstream import Guise, Hearer
     from awf.infrastructure.upstreams.channel import Channel
     from awf.infrastructure.upstreams.correlation import Correlation
 
     Authorization = Callable[[bool], Awaitable[str]]
 
-__all__ = ["open_server"]
+__all__ = ["ServerWays", "open_server"]
 
 
 def open_server(
@@ -44,53 +45,83 @@ def open_server(
         text = f'MCP server "{name}", `{field}`: {message}'
         raise AwfError("USER.MCP_PROXY.INVALID_SERVER", text, hint=hint)
 
-    def connect(on_notification: Callable[[dict[str, Any]], None]) -> McpClient:
-        if server.command is not None:
-            return _as_program(name, server, runner, environment, on_notification)
-        if http is None:
-            raise TypeError("a server at an address needs `http`")
-        return _at_address(name, server, http(), on_notification)
+    def connect(on_notification: Callable[[dict[str, Any], object], None]) -> McpClient:
+        client = http() if http is not None and server.url is not None else None
+        open_channel = _channels(name, server, runner, environment, client)
+        release: dict[str, Any] = {"release": client.close} if client is not None else {}
+        return _client(name, server, open_channel, on_notification=on_notification, **release)
 
     return McpServerTools(name, server, connect, on_change)
 
 
-def _as_program(
+class ServerWays:
+    """Ways to one server, which share connections that are kept by origin, and tokens. An `Upstreams`."""
+
+    def __init__(
+        self,
+        name: str,
+        server: McpServer,
+        runner: CommandRunner,
+        environment: Mapping[str, str],
+        http: Callable[[], HttpClient],
+    ) -> None:
+        self._name = name
+        self._server = server
+        self._http = http() if server.url is not None else None
+        self._open_channel = _channels(name, server, runner, environment, self._http)
+
+    def open(self, guise: Guise, hearer: Hearer) -> McpClient:
+        client = _client(
+            self._name,
+            self._server,
+            self._open_channel,
+            on_notification=hearer.notified,
+            on_request=hearer.asked,
+            capabilities=guise.capabilities,
+            client_info=guise.client_info,
+            legacy=guise.legacy,
+            version=guise.version,
+        )
+        client.era = guise.era
+        return client
+
+    async def close(self) -> None:
+        if self._http is not None:
+            await self._http.close()
+
+
+def _client(
+    name: str,
+    server: McpServer,
+    open_channel: Callable[[Correlation], Channel],
+    *,
+    legacy: bool = False,
+    **options: Any,
+) -> McpClient:
+    restarts = Restarts() if server.command is not None else None
+    only_legacy = legacy or transport_of(server) == "sse"
+    return McpClient(
+        name, open_channel, timeout=server.timeout, restarts=restarts, legacy=only_legacy, **options
+    )
+
+
+def _channels(
     name: str,
     server: McpServer,
     runner: CommandRunner,
     environment: Mapping[str, str],
-    on_notification: Callable[[dict[str, Any]], None],
-) -> McpClient:
-    from awf.infrastructure.upstreams.stdio import StdioChannel
+    http: HttpClient | None,
+) -> Callable[[Correlation], Channel]:
+    if server.command is not None:
+        from awf.infrastructure.upstreams.stdio import StdioChannel
 
-    argv = (server.command or "", *server.args)
-    command = Command(argv=argv, cwd=server.cwd or "", env={**environment, **server.env})
-
-    def open_channel(correlation: Correlation) -> Channel:
-        return StdioChannel(name, command, runner, correlation)
-
-    return McpClient(
-        name, open_channel, timeout=server.timeout, on_notification=on_notification, restarts=Restarts()
-    )
-
-
-def _at_address(
-    name: str, server: McpServer, http: HttpClient, on_notification: Callable[[dict[str, Any]], None]
-) -> McpClient:
-    way = transport_of(server)
-    authorization = _authorization(name, server, http)
-
-    def open_channel(correlation: Correlation) -> Channel:
-        return _channel(way, name, server, http, correlation, authorization)
-
-    return McpClient(
-        name,
-        open_channel,
-        timeout=server.timeout,
-        on_notification=on_notification,
-        release=http.close,
-        legacy=way == "sse",
-    )
+        argv = (server.command, *server.args)
+        command = Command(argv=argv, cwd=server.cwd or "", env={**environment, **server.env})
+        return lambda correlation: StdioChannel(name, command, runner, correlation)
+    if http is None:
+        raise TypeError("a server at an address needs `http`")
+    way, authorization = transport_of(server), _authorization(name, server, http)
+    return lambda correlation: _channel(way, name, server, http, correlation, authorization)
 
 
 def _channel(

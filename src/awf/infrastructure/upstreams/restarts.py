@@ -25,6 +25,10 @@ class Restarts:
     def allowed_in(self, now: float) -> float:
         return max(0.0, self._times[0] + WINDOW - now) if self._times else 0.0
 
+    def forgive(self) -> None:
+        """The last start was a good one, whatever came after."""
+        self._times.clear()
+
     def note(self, now: float) -> None:
         if self._started:
             self._times.append(now)

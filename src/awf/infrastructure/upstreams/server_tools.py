@@ -6,11 +6,11 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
+from awf.domain.mcp import RpcError
 from awf.domain.mirroring import mirrored_headers
 from awf.domain.tool import ToolFailure, UnknownTool
 from awf.infrastructure.upstreams.background import Background
 from awf.infrastructure.upstreams.failures import ServerFault, nonsense, unavailable
-from awf.infrastructure.upstreams.protocol import RpcError
 from awf.infrastructure.upstreams.tool_list import KeptList, fetch_tools, is_chosen
 from awf.infrastructure.upstreams.tool_shapes import failure, request_meta, result
 
@@ -37,7 +37,7 @@ class McpServerTools:
         self,
         name: str,
         config: McpServer,
-        connect: Callable[[Callable[[dict[str, Any]], None]], McpClient],
+        connect: Callable[[Callable[[dict[str, Any], object], None]], McpClient],
         on_change: Callable[[], None] | None = None,
     ) -> None:
         self.name = name
@@ -116,7 +116,7 @@ class McpServerTools:
             return True
         return kept.lifetime is not None and _now() - kept.fetched >= kept.lifetime
 
-    def _notified(self, message: dict[str, Any]) -> None:
+    def _notified(self, message: dict[str, Any], _tag: object) -> None:
         if message["method"] != "notifications/tools/list_changed":
             _log.debug("MCP server %s says %s", self.name, message["method"])
             return

@@ -14,9 +14,9 @@ from awf.infrastructure.upstreams.failures import ServerFault, nonsense, unavail
 from awf.infrastructure.upstreams.last_words import LastWords
 
 if TYPE_CHECKING:
+    from awf.domain.mcp import Era
     from awf.domain.ports.command_runner import Command, CommandOutcome, CommandRunner, RunningCommand
     from awf.infrastructure.upstreams.correlation import Call, Correlation
-    from awf.infrastructure.upstreams.protocol import Era
 
 __all__ = ["StdioChannel"]
 
@@ -43,6 +43,10 @@ class StdioChannel:
     @property
     def alive(self) -> bool:
         return self._fault is None and not self._closing
+
+    @property
+    def has_session(self) -> bool:
+        return False  # the process itself may remember; only its authors know
 
     def agreed(self, era: Era) -> None:
         """Both eras look alike here: what differs is in the messages."""

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from awf.domain.mcp import INVALID_PARAMS, RESERVED_META
 from awf.domain.tool import ToolDefinition, ToolErrorCode, ToolFailure, ToolResult
-from awf.infrastructure.upstreams.protocol import INVALID_PARAMS, RESERVED_META
 
 if TYPE_CHECKING:
+    from awf.domain.mcp import RpcError
     from awf.domain.tool import CallContext
-    from awf.infrastructure.upstreams.protocol import RpcError
 
 __all__ = ["definition", "failure", "request_meta", "result"]
 

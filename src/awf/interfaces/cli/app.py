@@ -40,8 +40,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "logs": ("look", "Print a run's events; -f follows them"),
     "report": ("look", "Write a run as one self-contained HTML page"),
     "usage": ("look", "Add up tokens and cost over runs"),
+    "gateway": ("gateway", "Serve the tools of many MCP servers as one, reshaped as you like"),
+    "mcp": ("gateway", "Take over the MCP servers of other clients"),
     "plugin": ("plugins", "List, check and create plugins"),
-    "mcp": ("plugins", "Take over the MCP servers of other clients"),
     "config": ("plumbing", "Show the settings and where each comes from"),
     "completion": ("plumbing", "Print the completion script for a shell"),
     "version": ("plumbing", "Print the version"),
@@ -51,6 +52,7 @@ _GROUPS = {
     "write": "Write",
     "run": "Run",
     "look": "Look",
+    "gateway": "Gateway",
     "plugins": "Plugins",
     "plumbing": "Plumbing",
 }

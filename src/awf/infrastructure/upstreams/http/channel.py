@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from awf.domain.mcp import MODERN_VERSIONS
 from awf.domain.mirroring import header_value
 from awf.domain.ports.http_client import HttpBroken, HttpFailure
 from awf.infrastructure.upstreams import frames
@@ -19,14 +20,13 @@ from awf.infrastructure.upstreams.failures import ServerFault, SessionLost, nons
 from awf.infrastructure.upstreams.http.door import Door, explained
 from awf.infrastructure.upstreams.http.events import EventReader, EventTooLarge
 from awf.infrastructure.upstreams.http.refusals import refusal, says_session_is_gone, wrong_type
-from awf.infrastructure.upstreams.protocol import MODERN_VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from awf.domain.mcp import Era
     from awf.domain.ports.http_client import HttpAnswer, HttpClient
     from awf.infrastructure.upstreams.correlation import Call, Correlation
-    from awf.infrastructure.upstreams.protocol import Era
 
 __all__ = ["HttpChannel"]
 
@@ -66,6 +66,10 @@ class HttpChannel:
     @property
     def alive(self) -> bool:
         return not self._ended.is_set()
+
+    @property
+    def has_session(self) -> bool:
+        return bool(self._session)
 
     @property
     def _is_legacy(self) -> bool:
@@ -160,7 +164,7 @@ class HttpChannel:
             for message in (body and frames.messages_in(body)) or ():
                 if message.get("id") is None and "error" in message:
                     message["id"] = call.number  # the server could not tell which, but there is only one
-                self._receive(message)
+                self._receive(message, call)
         if not call.answer.done():
             say = refusal if answer.status >= 300 else wrong_type
             raise say(self._name, answer, body)
@@ -172,7 +176,7 @@ class HttpChannel:
             while (call is None or not call.answer.done()) and (chunk := await answer.chunk()):
                 for event in reader.feed(chunk):
                     for message in (event.kind == "message" and frames.messages_in(event.data)) or ():
-                        self._receive(message)
+                        self._receive(message, call)
         except HttpBroken:
             if not reader.last_id:
                 raise
@@ -182,8 +186,8 @@ class HttpChannel:
             self._last_heard = reader.last_id
         return reader.last_id
 
-    def _receive(self, message: dict[str, Any]) -> None:
-        answer = self.correlation.receive(message)
+    def _receive(self, message: dict[str, Any], call: Call | None) -> None:
+        answer = self.correlation.receive(message, call and call.tag)
         if answer is not None:
             self._background.start(self.reply(answer), f"answering MCP server {self._name}")
 

@@ -23,10 +23,10 @@ from awf.infrastructure.upstreams.http.refusals import refusal, says_session_is_
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from awf.domain.mcp import Era
     from awf.domain.ports.http_client import HttpAnswer, HttpClient
     from awf.infrastructure.upstreams.correlation import Call, Correlation
     from awf.infrastructure.upstreams.http.events import Event
-    from awf.infrastructure.upstreams.protocol import Era
 
 __all__ = ["ENDPOINT_SECONDS", "SseChannel"]
 
@@ -67,6 +67,10 @@ class SseChannel:
     @property
     def alive(self) -> bool:
         return self._fault is None and not self._closing
+
+    @property
+    def has_session(self) -> bool:
+        return True
 
     def agreed(self, era: Era) -> None:
         self._version = {"MCP-Protocol-Version": era.version}

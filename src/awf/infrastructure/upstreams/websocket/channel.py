@@ -21,8 +21,8 @@ from awf.infrastructure.upstreams.websocket.connection import connect
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from awf.domain.mcp import Era
     from awf.infrastructure.upstreams.correlation import Call, Correlation
-    from awf.infrastructure.upstreams.protocol import Era
     from awf.infrastructure.upstreams.websocket.connection import Connection
     from awf.infrastructure.upstreams.websocket.wire import Message
 
@@ -65,6 +65,10 @@ class WebSocketChannel:
     @property
     def alive(self) -> bool:
         return self._fault is None and not self._closing
+
+    @property
+    def has_session(self) -> bool:
+        return True
 
     def agreed(self, era: Era) -> None:
         """Both eras look alike here: what differs is in the messages."""

@@ -14,12 +14,16 @@ from awf import __version__
 
 __all__ = [
     "CLIENT_INFO",
+    "HEADER_MISMATCH",
     "INITIALIZE_VERSION",
     "INVALID_PARAMS",
+    "INVALID_REQUEST",
     "LEGACY_VERSIONS",
     "METHOD_NOT_FOUND",
+    "MISSING_CAPABILITY",
     "MODERN_CODES",
     "MODERN_VERSIONS",
+    "PARSE_ERROR",
     "RESERVED_META",
     "UNSUPPORTED_VERSION",
     "Era",
@@ -31,6 +35,8 @@ MODERN_VERSIONS = ("2026-07-28",)  # best last
 LEGACY_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 INITIALIZE_VERSION = LEGACY_VERSIONS[-1]
 
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 HEADER_MISMATCH = -32020
@@ -60,6 +66,7 @@ class Era(msgspec.Struct, frozen=True, kw_only=True):
     capabilities: dict[str, Any] = {}
     instructions: str = ""
     server_info: dict[str, Any] = {}
+    stateful: bool = False  # the server keeps a session for us, and says so
 
     @property
     def announces_tool_changes(self) -> bool:
@@ -67,10 +74,12 @@ class Era(msgspec.Struct, frozen=True, kw_only=True):
         return isinstance(tools, dict) and tools.get("listChanged") is True
 
 
-def modern_meta(version: str, capabilities: dict[str, Any]) -> dict[str, Any]:
+def modern_meta(
+    version: str, capabilities: dict[str, Any], client_info: dict[str, Any] = CLIENT_INFO
+) -> dict[str, Any]:
     """What every request of the newer era carries."""
     return {
         f"{RESERVED_META}protocolVersion": version,
-        f"{RESERVED_META}clientInfo": CLIENT_INFO,
+        f"{RESERVED_META}clientInfo": client_info,
         f"{RESERVED_META}clientCapabilities": capabilities,
     }

@@ -1,0 +1,175 @@
+"""One call of a published tool: checked against what was published, completed, sent, and its answer cut to shape."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from awf.application.tools.pipeline import ERROR_KEY, failed
+from awf.domain.errors import AwfError
+from awf.domain.mcp import HEADER_MISMATCH, INVALID_PARAMS, RpcError
+from awf.domain.mirroring import mirrored_headers
+from awf.domain.tool import ToolFailure, ToolResult
+from awf.domain.value_source import CallFacts, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from awf.application.gateway.call_book import CallBook, Outcome
+    from awf.application.gateway.client import Exchange
+    from awf.application.gateway.forwarding import Forwarding
+    from awf.application.gateway.offers import Offer
+    from awf.application.tools.pipeline import CallPipeline
+    from awf.domain.tool import CallContext, ToolErrorCode
+
+__all__ = ["ToolCalls", "as_raw"]
+
+_TOOL_CODES: dict[str, ToolErrorCode] = {
+    "EXECUTION.MCP_SERVER.TIMEOUT": "TIMEOUT",
+    "EXECUTION.MCP_SERVER.DENIED": "PERMISSION_DENIED",
+}
+
+
+class ToolCalls:
+    def __init__(self, pipeline: CallPipeline, forwarding: Forwarding, book: CallBook) -> None:
+        self._pipeline = pipeline
+        self._forwarding = forwarding
+        self._book = book
+
+    async def call(
+        self, offer: Offer, exchange: Exchange, params: dict[str, Any], arguments: dict[str, Any]
+    ) -> dict[str, Any]:
+        """The result as the client gets it. Raises `RpcError` for what the server, or the protocol, objects to."""
+        published, client = offer.published, exchange.client
+        if offer.mirrored and client.modern and exchange.headers:
+            _match_headers(offer, exchange.headers, arguments)
+        objection: RpcError | None = None
+
+        async def carry_out(context: CallContext) -> ToolResult:
+            nonlocal objection
+            try:
+                return _result(await self._send(offer, exchange, params, arguments, context))
+            except RpcError as error:
+                objection = RpcError(error.code, published.plan.cleaned(error.message, arguments), error.data)
+                return failed("EXECUTION_FAILED", objection.message)
+            except AwfError as error:
+                code = _TOOL_CODES.get(error.code, "EXECUTION_FAILED")
+                raise ToolFailure(code, f"{error.message} {error.hint}".strip()) from error
+
+        entry = self._book.begun(published.server, published.tool, offer.tool.name, client.name)
+        outcome: Outcome = "cancelled"
+        code = "CANCELLED"
+        try:
+            result = await self._pipeline.call(
+                offer.tool,
+                arguments,
+                carry_out,
+                check=offer.check,
+                meta=exchange.meta,
+                facts={"mcp.protocol.version": client.version, "mcp.session.id": client.id},
+            )
+            outcome, code = _outcome(result)
+        finally:
+            self._book.ended(entry, outcome, code)
+        if objection is not None:
+            raise objection
+        return as_raw(result) if result.raw is None else result.raw
+
+    async def _send(
+        self,
+        offer: Offer,
+        exchange: Exchange,
+        params: dict[str, Any],
+        arguments: dict[str, Any],
+        context: CallContext,
+    ) -> dict[str, Any]:
+        published = offer.published
+        plan = published.plan
+        facts = CallFacts(exchange.client.id, exchange.headers, time.time, _new_uuid)
+        sent = plan.upstream(arguments, lambda value: resolve(value, facts))
+        meta = {**exchange.meta, **context.trace} if context.trace else exchange.meta
+        passed = {**params, "name": published.tool, "arguments": sent}
+        if meta:
+            passed["_meta"] = meta
+        raw = await self._forwarding.send(
+            offer.server, exchange, "tools/call", passed, plan.mirrored(sent) or None
+        )
+        if raw.get("isError") is True:
+            raw = _cleaned(raw, offer, sent)
+        return plan.result(raw)
+
+
+def as_raw(result: ToolResult) -> dict[str, Any]:
+    """A result of our own making, as MCP has it."""
+    raw: dict[str, Any] = {"content": result.content, "isError": result.is_error}
+    if result.structured is not msgspec.UNSET:
+        raw["structuredContent"] = result.structured
+    if result.meta:
+        raw["_meta"] = result.meta
+    return raw
+
+
+def _result(raw: dict[str, Any]) -> ToolResult:
+    content, meta = raw.get("content"), raw.get("_meta")
+    return ToolResult(
+        content=content if isinstance(content, list) else [],
+        is_error=raw.get("isError") is True,
+        structured=raw.get("structuredContent", msgspec.UNSET),
+        meta=meta if isinstance(meta, dict) else {},
+        raw=raw,
+    )
+
+
+def _outcome(result: ToolResult) -> tuple[Outcome, str]:
+    if not result.is_error:
+        return "ok", ""
+    said = result.meta.get(ERROR_KEY)
+    code = str(said.get("code", "")) if isinstance(said, dict) else "EXECUTION_FAILED"
+    return ("refused" if code in {"INVALID_ARGUMENTS", "PERMISSION_DENIED"} else "error"), code
+
+
+def _cleaned(raw: dict[str, Any], offer: Offer, sent: Mapping[str, Any]) -> dict[str, Any]:
+    """An error text may speak of arguments that the agent knows nothing of."""
+    content = raw.get("content")
+    if not isinstance(content, list):
+        return raw
+    made = []
+    for block in content:
+        text = block.get("text") if isinstance(block, dict) else None
+        if isinstance(text, str) and (clean := offer.published.plan.cleaned(text, sent)) != text:
+            block = {**block, "text": clean}  # noqa: PLW2901
+        made.append(block)
+    return {**raw, "content": made}
+
+
+def _match_headers(offer: Offer, headers: Mapping[str, str], arguments: Mapping[str, Any]) -> None:
+    """What is repeated in headers has to be what the body says: others on the way have decided by them."""
+    wanted = {name.lower(): value for name, value in mirrored_headers(offer.mirrored, arguments).items()}
+    for name in offer.mirrored.values():
+        key = f"mcp-param-{name.lower()}"
+        if not _same(headers.get(key), wanted.get(key)):
+            raise RpcError(HEADER_MISMATCH, f"Header mismatch: Mcp-Param-{name} and the arguments differ.")
+
+
+def _same(given: str | None, wanted: str | None) -> bool:
+    if given is None or wanted is None or given == wanted:
+        return given == wanted
+    from awf.domain.mirroring import plain_value
+
+    return plain_value(given) == plain_value(wanted)
+
+
+def _new_uuid() -> str:
+    return str(uuid.uuid4())
+
+
+def arguments_of(params: Mapping[str, Any]) -> dict[str, Any]:
+    given = params.get("arguments")
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise RpcError(INVALID_PARAMS, "Invalid params: arguments must be an object")
+    return given

@@ -1,0 +1,206 @@
+"""Those who come to the gateway: a session of the older era, or one request of the newer one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Protocol
+
+from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["LEVELS", "Client", "Exchange", "Reach"]
+
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+_ABILITIES = {
+    "sampling/createMessage": "sampling",
+    "elicitation/create": "elicitation",
+    "roots/list": "roots",
+}
+_GONE = -32603
+
+
+class Reach(Protocol):
+    """A way to say something to a client."""
+
+    def send(self, message: dict[str, Any]) -> bool:
+        """False when nobody can hear it."""
+        ...
+
+
+class Client:
+    """Whoever asks. What it has told of itself does not change; the rest belongs to sessions."""
+
+    __slots__ = (
+        "_answers",
+        "_asked",
+        "capabilities",
+        "id",
+        "info",
+        "key",
+        "level",
+        "modern",
+        "profile",
+        "standing",
+        "subscriptions",
+        "under_way",
+        "version",
+    )
+
+    def __init__(
+        self,
+        *,
+        version: str,
+        modern: bool,
+        capabilities: dict[str, Any],
+        info: dict[str, Any],
+        id: str = "",  # noqa: A002  the session's; empty where there is none
+        key: str = "",
+        profile: str = "",
+        level: str = "",
+    ) -> None:
+        self.id = id
+        self.modern = modern
+        self.version = version
+        self.capabilities = capabilities
+        self.info = info
+        self.key = key  # whose credential it came with
+        self.profile = profile
+        self.level = level  # of log messages it wants to hear; empty: it has not said
+        self.standing: Reach | None = None  # what is heard outside of any request
+        self.under_way: dict[Any, Exchange] = {}
+        self.subscriptions: set[str] = set()
+        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._asked = 0
+
+    @property
+    def interactive(self) -> bool:
+        """Whether servers may ask it something."""
+        return any(ability in self.capabilities for ability in _ABILITIES.values())
+
+    @property
+    def name(self) -> str:
+        name = self.info.get("name")
+        return name if isinstance(name, str) else ""
+
+    def can_answer(self, method: str) -> bool:
+        return _ABILITIES.get(method) in self.capabilities
+
+    def wants_to_hear(self, message: Mapping[str, Any]) -> bool:
+        """Whether a log message is as grave as it asked for. In the older era silence means all, in the newer none."""
+        if not self.level:
+            return not self.modern
+        params = message.get("params")
+        level = params.get("level") if isinstance(params, dict) else None
+        return level not in LEVELS or LEVELS.index(level) >= LEVELS.index(self.level)
+
+    async def ask(self, method: str, params: Any, exchange: Exchange | None) -> dict[str, Any]:
+        """Put a server's question to it. Raises `RpcError`."""
+        if not self.can_answer(method):
+            raise RpcError(METHOD_NOT_FOUND, f"The client cannot answer {method}.")
+        self._asked += 1
+        number = self._asked
+        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._answers[number] = answer
+        message = {"jsonrpc": "2.0", "id": number, "method": method}
+        if params is not None:
+            message["params"] = params
+        try:
+            if not self.tell(message, exchange):
+                raise RpcError(_GONE, "The client cannot be reached.")
+            return await answer
+        except asyncio.CancelledError:
+            gone = {"requestId": number, "reason": "The server no longer waits for it."}
+            told = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": gone}
+            self.tell(told, exchange)
+            raise
+        finally:
+            self._answers.pop(number, None)
+
+    def answered(self, message: Mapping[str, Any]) -> bool:
+        """Take an answer to a question. False when nobody has asked."""
+        number = message.get("id")
+        answer = self._answers.get(number) if type(number) is int else None
+        if answer is None or answer.done():
+            return False
+        error, result = message.get("error"), message.get("result")
+        if isinstance(error, dict):
+            code = error.get("code")
+            text = str(error.get("message") or "The client gave no reason.")
+            answer.set_exception(RpcError(code if type(code) is int else _GONE, text, error.get("data")))
+        elif isinstance(result, dict):
+            answer.set_result(result)
+        else:
+            answer.set_exception(RpcError(_GONE, "The client's answer has neither a result nor an error."))
+        return True
+
+    def tell(self, message: dict[str, Any], exchange: Exchange | None = None) -> bool:
+        """With the answer to a request where it belongs to one, else by itself."""
+        if exchange is not None and exchange.reach.send(message):
+            return True
+        return self.standing is not None and self.standing.send(message)
+
+    def lost(self) -> None:
+        """Nobody will answer any more."""
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(RpcError(_GONE, "The client has left."))
+
+
+class Exchange:
+    """One request of a client, from its arrival to its answer."""
+
+    __slots__ = ("_patience", "_pauses", "_timeout", "client", "headers", "id", "meta", "reach")
+
+    def __init__(
+        self,
+        client: Client,
+        request_id: Any,
+        reach: Reach,
+        *,
+        meta: dict[str, Any],
+        headers: Mapping[str, str],
+    ) -> None:
+        self.client = client
+        self.id = request_id
+        self.reach = reach
+        self.meta = meta  # the `_meta` of the request
+        self.headers = headers  # by their names in small letters
+        self._timeout: asyncio.Timeout | None = None
+        self._patience = 0.0
+        self._pauses = 0
+
+    @property
+    def progress_token(self) -> Any:
+        return self.meta.get("progressToken")
+
+    def progressed(self, params: dict[str, Any]) -> None:
+        """A server reports on the work."""
+        self.moved()
+        token = self.progress_token
+        if token is not None:
+            told = {**params, "progressToken": token}
+            self.reach.send({"jsonrpc": "2.0", "method": "notifications/progress", "params": told})
+
+    async def ask(self, method: str, params: Any) -> dict[str, Any]:
+        """A server wants to know something before it goes on. Raises `RpcError`."""
+        return await self.client.ask(method, params, self)
+
+    # Time: a server has so long from its last sign of life, and none runs while somebody else is to answer.
+
+    def timed(self, timeout: asyncio.Timeout, patience: float) -> None:
+        self._timeout, self._patience = timeout, patience
+
+    def moved(self) -> None:
+        if self._timeout is not None and not self._pauses and not self._timeout.expired():
+            self._timeout.reschedule(asyncio.get_running_loop().time() + self._patience)
+
+    def hold(self) -> None:
+        self._pauses += 1
+        if self._timeout is not None and not self._timeout.expired():
+            self._timeout.reschedule(None)
+
+    def go_on(self) -> None:
+        self._pauses -= 1
+        self.moved()

@@ -1,0 +1,147 @@
+"""What people see of the gateway."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from awf.domain.mcp_server import transport_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from awf.application.gateway.call_book import CallBook, Subscription
+    from awf.application.gateway.gateway import Gateway
+    from awf.application.gateway.metrics import Gauges
+
+__all__ = ["GatewayDesk"]
+
+
+class GatewayDesk:
+    """The page's `Desk`."""
+
+    def __init__(
+        self, gateway: Gateway, book: CallBook, config: str, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._gateway = gateway
+        self._book = book
+        self._config = config
+        self._started = clock()
+        self.reload_error = ""
+        self.counts: Callable[[], tuple[int, int]] = lambda: (
+            len(gateway.hub.clients),
+            len(gateway.hub.listeners),
+        )
+
+    def status(self) -> dict[str, Any]:
+        fleet = self._gateway.fleet
+        sessions, streams = self.counts()
+        return {
+            "version": self._gateway.info["version"],
+            "started": self._started,
+            "config": self._config,
+            "reloads": sum(self._book.reloads.values()),
+            "reload_error": self.reload_error,
+            "sessions": sessions,
+            "streams": streams,
+            "in_flight": self._book.in_flight,
+            "servers": self._servers(),
+            "profiles": [
+                {
+                    "name": name,
+                    "description": profile.description,
+                    "tools": len(fleet.offers.within(name).tools),
+                    "path": f"/mcp/{name}",
+                }
+                for name, profile in fleet.file.profiles.items()
+            ],
+            "drift": [
+                {
+                    "id": change.id,
+                    "kind": change.kind,
+                    "what": change.what,
+                    "quarantined": change.id in fleet.withheld,
+                }
+                for change in fleet.changes
+            ],
+            "problems": [f"{problem.message} {problem.hint}".strip() for problem in fleet.problems],
+        }
+
+    def _servers(self) -> list[dict[str, Any]]:
+        fleet, figures = self._gateway.fleet, self._book.servers()
+        shown = []
+        for name, config in sorted(fleet.file.servers.items()):
+            server, figure = fleet.servers.get(name), figures.get(name)
+            era = server.last_era if server is not None else None
+            shown.append(
+                {
+                    "name": name,
+                    "transport": transport_of(config),
+                    "state": server.state if server is not None else "disabled",
+                    "detail": server.detail if server is not None else "",
+                    "protocol": era.version if era is not None else "",
+                    "tools": len(server.tools) if server is not None else 0,
+                    "calls": figure.calls if figure is not None else 0,
+                    "errors": figure.errors if figure is not None else 0,
+                    "restarts": server.restarts if server is not None else 0,
+                    "in_flight": server.in_flight if server is not None else 0,
+                    "since": server.since if server is not None else self._started,
+                }
+            )
+        return shown
+
+    def tools(self) -> list[dict[str, Any]]:
+        fleet = self._gateway.fleet
+        names = list(fleet.file.profiles)
+        within = {name: {one.id for one in fleet.offers.within(name).tools} for name in names}
+        shown = []
+        for one in fleet.offers.view.tools:
+            original = next(
+                (tool for tool in fleet.servers[one.server].tools if tool.get("name") == one.tool), {}
+            )
+            shown.append(
+                {
+                    "id": one.id,
+                    "name": one.definition["name"],
+                    "server": one.server,
+                    "original": original,
+                    "published": one.definition,
+                    "profiles": [name for name in names if one.id in within[name]],
+                    "quarantined": False,
+                }
+            )
+        return [*shown, *self._withheld()]
+
+    def _withheld(self) -> list[dict[str, Any]]:
+        fleet = self._gateway.fleet
+        found = []
+        for tool_id in sorted(fleet.withheld):
+            server, _, name = tool_id.partition(":")
+            tools = fleet.servers[server].tools if server in fleet.servers else ()
+            original = next((tool for tool in tools if tool.get("name") == name), {})
+            found.append(
+                {
+                    "id": tool_id,
+                    "name": name,
+                    "server": server,
+                    "original": original,
+                    "published": {},
+                    "profiles": [],
+                    "quarantined": True,
+                }
+            )
+        return found
+
+    def calls(self) -> list[dict[str, Any]]:
+        return self._book.calls()
+
+    def watch(self) -> Subscription:
+        return self._book.watch()
+
+    def gauges(self) -> Gauges:
+        servers = self._gateway.fleet.servers
+        return {
+            "server_up": {name: one.state == "ready" for name, one in servers.items()},
+            "server_restarts": {name: one.restarts for name, one in servers.items()},
+            "in_flight": self._book.in_flight,
+        }

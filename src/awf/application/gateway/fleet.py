@@ -1,0 +1,271 @@
+"""All servers of the gateway, and what they offer together; exchanged as a whole when the configuration changes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from awf.application.gateway.offers import Offers
+from awf.application.gateway.server import Server
+from awf.application.gateway.view import View, build_view
+from awf.application.running.tasks import spawn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from awf.application.gateway.call_book import CallBook
+    from awf.application.gateway.eras import Lowering
+    from awf.application.gateway.hub import Hub
+    from awf.application.gateway.pinning import Change
+    from awf.application.tools.pipeline import ArgumentChecks, Observers
+    from awf.domain.gateway_file import GatewayFile, GatewayServer
+    from awf.domain.ports.pin_store import PinStore
+    from awf.domain.ports.upstream import Upstreams
+    from awf.domain.problem import Problem
+
+__all__ = ["Fleet", "GatewayParts"]
+
+SETTLING_SECONDS = 15.0  # what the first clients wait for slow servers
+_log = logging.getLogger("awf.gateway")
+
+
+class GatewayParts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a gateway is made of."""
+
+    version: str
+    open_server: Callable[[str, GatewayServer], Upstreams]
+    checks: ArgumentChecks
+    observers: Observers
+    lowering: Lowering
+    book: CallBook
+    pins: PinStore | None = None
+    clock: Callable[[], float] = time.time
+
+
+class Fleet:
+    """A `Watcher` of its servers."""
+
+    def __init__(self, parts: GatewayParts, file: GatewayFile, hub: Hub, info: dict[str, Any]) -> None:
+        self.file = file
+        self.problems: list[Problem] = []
+        self.changes: tuple[Change, ...] = ()  # of definitions that were seen before
+        self.withheld: frozenset[str] = frozenset()
+        self.closing = asyncio.Event()
+        self.lowering = parts.lowering
+        self.clock = parts.clock
+        self._parts = parts
+        self._hub = hub
+        self._info = info
+        self.servers = self._made(file)
+        self.offers = self._offers(file, View(()))
+        self._used: dict[str, tuple[Any, ...]] = {}
+        self._pending = False
+        self._settled = False
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    def start(self) -> None:
+        for server in self.servers.values():
+            if server.config.start == "eager":
+                server.start()
+
+    async def settle(self) -> None:
+        """Until every server has been reached or has failed, but not for ever."""
+        if self._settled:
+            return
+        pinned = self._pinned()
+        waiting = [
+            server.started()
+            for name, server in self.servers.items()
+            if server.config.start == "eager" or name not in pinned
+        ]
+        try:
+            async with asyncio.timeout(SETTLING_SECONDS):
+                await asyncio.gather(*waiting)
+        except TimeoutError:
+            slow = [name for name, server in self.servers.items() if not server.settled.is_set()]
+            _log.warning("still waiting for %s; their tools come later", ", ".join(slow))
+        self._settled = True
+        self.rebuild()
+
+    async def close(self) -> None:
+        for task in self._leaving:
+            task.cancel()
+        await asyncio.gather(*(server.close() for server in self.servers.values()), return_exceptions=True)
+        if self._leaving:
+            await asyncio.wait(self._leaving)
+
+    # Another configuration
+
+    async def reload(self, file: GatewayFile) -> list[Problem]:
+        """Serve it from now on, unless something is wrong with it; then all stays as it is."""
+        kept = {
+            name: server
+            for name, server in self.servers.items()
+            if file.servers.get(name) == server.config and server.config.enabled
+        }
+        added = self._made(file, kept)
+        for server in added.values():
+            server.start()
+        await self._until_settled(added)
+        servers = {name: (kept | added)[name] for name in sorted(kept | added)}
+        offered, changes, withheld = self._checked(file, servers)
+        view, problems = build_view(file, offered)
+        if problems:
+            await asyncio.gather(*(server.close() for server in added.values()))
+            return problems
+        gone = [server for name, server in self.servers.items() if name not in kept]
+        self.file, self.servers, self.problems = file, servers, []
+        self.changes, self.withheld = changes, withheld
+        self._publish(view)
+        for server in gone:
+            task = spawn(server.retire(), f"MCP server {server.name} leaves")
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
+        self._hub.changed("prompts")
+        self._hub.changed("resources")
+        return []
+
+    async def _until_settled(self, servers: dict[str, Server]) -> None:
+        try:
+            async with asyncio.timeout(SETTLING_SECONDS):
+                await asyncio.gather(*(server.settled.wait() for server in servers.values()))
+        except TimeoutError:
+            _log.warning("some of the new servers are slow; their tools come later")
+
+    def _made(self, file: GatewayFile, kept: dict[str, Server] | None = None) -> dict[str, Server]:
+        parts = self._parts
+        return {
+            name: Server(name, config, parts.open_server, self, parts.clock)
+            for name, config in sorted(file.servers.items())
+            if config.enabled and name not in (kept or {})
+        }
+
+    # What is offered
+
+    def rebuild(self, *, anew: bool = False) -> None:
+        """Publish what the servers offer now. `anew`: also when they offer what they did."""
+        self._pending = False
+        self._parts.book.changed()
+        used = {name: (one.tools, one.state != "failed") for name, one in self.servers.items()}
+        if used == self._used and not anew:
+            return
+        self._used = used
+        offered, self.changes, self.withheld = self._checked(self.file, self.servers)
+        view, problems = build_view(self.file, offered)
+        for problem in problems:
+            if problem not in self.problems:
+                _log.warning("%s %s", problem.message, problem.hint)
+        self.problems = problems
+        self._publish(view)
+
+    def _checked(
+        self, file: GatewayFile, servers: dict[str, Server]
+    ) -> tuple[dict[str, Sequence[dict[str, Any]]], tuple[Change, ...], frozenset[str]]:
+        """What servers offer, without what is withheld; what has changed since it was pinned; and what is withheld."""
+        offered: dict[str, Sequence[dict[str, Any]]] = {
+            name: one.tools for name, one in servers.items() if one.state == "ready"
+        }
+        store, mode = self._parts.pins, file.pinning.mode
+        if store is None or mode == "off":
+            return offered, (), frozenset()
+        from awf.application.gateway.pinning import compare
+
+        drift = compare(store.load(), offered, now=self._parts.clock(), quarantine_new=mode == "quarantine")
+        if drift.pinned:
+            store.save(drift.pins)
+        for change in drift.changes:
+            if change not in self.changes:
+                _log.warning("tool %s %s", change.id, change.what)
+        withheld = drift.withheld(mode)
+        offered = {
+            name: [tool for tool in tools if f"{name}:{tool.get('name')}" not in withheld]
+            for name, tools in offered.items()
+        }
+        return offered | self._promised(servers, offered), tuple(drift.changes), withheld
+
+    def _promised(
+        self, servers: dict[str, Server], offered: Mapping[str, object]
+    ) -> dict[str, Sequence[dict[str, Any]]]:
+        """What servers that wait for their first use have offered before."""
+        pinned = self._pinned()
+        return {
+            name: pinned[name]
+            for name, one in servers.items()
+            if name not in offered and one.state == "idle" and name in pinned
+        }
+
+    def _pinned(self) -> dict[str, list[dict[str, Any]]]:
+        store = self._parts.pins
+        found: dict[str, list[dict[str, Any]]] = {}
+        lazy = {name for name, one in self.servers.items() if one.config.start == "lazy"}
+        if store is None or not lazy or self.file.pinning.mode == "off":
+            return found
+        for pin in store.load().values():
+            server = pin.id.partition(":")[0]
+            if server in lazy:
+                found.setdefault(server, []).append(pin.definition)
+        return found
+
+    def _publish(self, view: View) -> None:
+        before = self.offers.view.definitions()
+        self.offers = self._offers(self.file, view)
+        by_server = {name: [tool.tool for tool in view.tools if tool.server == name] for name in self.servers}
+        self._parts.book.offers(by_server)
+        if before != view.definitions():
+            self._hub.changed("tools")
+
+    def _offers(self, file: GatewayFile, view: View) -> Offers:
+        parts = self._parts
+        return Offers(file, view, self.servers, parts.checks, parts.lowering, self._info)
+
+    def lost(self, name: str) -> Server | None:
+        """The server that has failed and would have had this tool."""
+        for server in self.servers.values():
+            if server.state == "failed" and any(
+                name
+                in {
+                    tool.get("name"),
+                    f"{server.name}:{tool.get('name')}",
+                    f"{server.name}__{tool.get('name')}",
+                }
+                for tool in server.tools
+            ):
+                return server
+        return None
+
+    def look_at_stale_ones(self) -> None:
+        for server in self.servers.values():
+            server.nudge_if_stale()
+
+    # What servers do
+
+    def server_moved(self, server: Server) -> None:
+        del server
+        if not self._pending:
+            self._pending = True
+            asyncio.get_running_loop().call_soon(self.rebuild)
+
+    def announced(self, server: Server, kind: str) -> None:
+        """Lists of tools and prompts are fetched first, so that whoever asks now gets the new ones."""
+
+        async def tell() -> None:
+            if kind != "resources":
+                await server.refreshed()
+                self.rebuild()
+            self._hub.changed(kind)
+
+        task = spawn(tell(), f"telling that {kind} of {server.name} have changed")
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+    def resource_updated(self, server: Server, message: dict[str, Any]) -> None:
+        del server
+        self._hub.updated(message)
+
+    def overheard(self, server: Server, message: dict[str, Any]) -> None:
+        del server
+        self._hub.overheard(message)

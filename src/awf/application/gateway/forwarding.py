@@ -1,0 +1,93 @@
+"""A client's request on its way to a server, in whichever era each of them lives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from awf.application.gateway.eras import crossed_error, crossed_result, upstream_meta
+from awf.domain.mcp import RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from awf.application.gateway.client import Exchange
+    from awf.application.gateway.lane import Lane
+    from awf.application.gateway.parking import Parking
+    from awf.application.gateway.server import Server
+
+__all__ = ["Forwarding"]
+
+ROUNDS = 20  # a server that asks on and on
+
+
+class Forwarding:
+    def __init__(self, parking: Parking) -> None:
+        self._parking = parking
+
+    async def send(
+        self,
+        server: Server,
+        exchange: Exchange,
+        method: str,
+        params: dict[str, Any],
+        headers: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """`params` hold the `_meta` to send. Raises `RpcError` and `AwfError`."""
+        client = exchange.client
+        lane = await server.lane_for(client)
+        era = lane.upstream.era or await lane.upstream.connect()
+        if era.modern is client.modern:
+            return await server.request(exchange, method, params, headers=headers, lane=lane)
+        meta = params.get("_meta", exchange.meta)
+        sent = {**params, "_meta": upstream_meta(meta, client, era)}
+        try:
+            if era.modern:
+                result = await self._answering(server, exchange, method, sent, headers, lane)
+            else:
+                result = await self._parked(server, exchange, method, sent, lane)
+        except RpcError as error:
+            raise crossed_error(method, error, to_modern=client.modern) from error
+        if result.get("resultType", "complete") != "complete":
+            return result
+        return crossed_result(method, result, to_modern=client.modern, server_info=era.server_info)
+
+    async def _answering(
+        self,
+        server: Server,
+        exchange: Exchange,
+        method: str,
+        params: dict[str, Any],
+        headers: Mapping[str, str] | None,
+        lane: Lane,
+    ) -> dict[str, Any]:
+        """Servers of the newer era ask in their answer; clients of the older one are asked meanwhile."""
+        for _ in range(ROUNDS):
+            result = await server.request(exchange, method, params, headers=headers, lane=lane)
+            if result.get("resultType") != "input_required":
+                return result
+            asked = result.get("inputRequests")
+            answers = {}
+            for key, question in (asked if isinstance(asked, dict) else {}).items():
+                if isinstance(question, dict):
+                    answers[key] = await exchange.ask(str(question.get("method")), question.get("params"))
+            params = {key: value for key, value in params.items() if key != "requestState"}
+            params["inputResponses"] = answers
+            if "requestState" in result:
+                params["requestState"] = result["requestState"]
+        raise RpcError(-32603, f'MCP server "{server.name}" asks for more and more input.')
+
+    async def _parked(
+        self, server: Server, exchange: Exchange, method: str, params: dict[str, Any], lane: Lane
+    ) -> dict[str, Any]:
+        """Servers of the older era ask in the middle of their work; it waits until the client comes back with the answer."""
+        if not exchange.client.interactive:
+            return await server.request(exchange, method, params, lane=lane)
+
+        async def work(parked: Exchange) -> dict[str, Any]:
+            return await server.request(parked, method, params, lane=lane)
+
+        return await self._parking.begin(exchange, work, bound_to=(server.name, method, _subject(params)))
+
+
+def _subject(params: Mapping[str, Any]) -> object:
+    return params.get("name") or params.get("uri"), params.get("arguments")

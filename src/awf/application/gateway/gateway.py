@@ -1,0 +1,371 @@
+"""The gateway: requests of any client in, answers of the right server out.
+
+It knows no transport. A door brings a `Client` and an `Exchange`, and takes the result away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from awf.application.gateway.calling import ToolCalls, arguments_of
+from awf.application.gateway.client import LEVELS, Client, Exchange
+from awf.application.gateway.eras import SERVER_INFO
+from awf.application.gateway.fleet import Fleet
+from awf.application.gateway.forwarding import Forwarding
+from awf.application.gateway.greeting import joined_capabilities, joined_instructions
+from awf.application.gateway.hub import SUBSCRIPTION, Hub, Listener
+from awf.application.gateway.lane import gravest_common
+from awf.application.gateway.parking import Parking
+from awf.application.gateway.prompts import published_prompts
+from awf.application.gateway.resources import Resources
+from awf.application.gateway.watching import Watching
+from awf.application.running.tasks import spawn
+from awf.application.tools.pipeline import CallPipeline
+from awf.domain.errors import AwfError
+from awf.domain.mcp import INVALID_PARAMS, LEGACY_VERSIONS, METHOD_NOT_FOUND, MODERN_VERSIONS, RpcError
+from awf.domain.problem import suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    import msgspec
+
+    from awf.application.gateway.fleet import GatewayParts
+    from awf.application.gateway.server import Server
+    from awf.domain.gateway_file import GatewayFile
+
+    Answer = dict[str, Any] | msgspec.Raw
+    Handle = Callable[[Exchange, dict[str, Any]], Awaitable[Answer]]
+
+__all__ = ["Gateway"]
+
+_DISCOVER_TTL_MS = 0
+_log = logging.getLogger("awf.gateway")
+
+
+class Gateway:
+    def __init__(self, parts: GatewayParts, file: GatewayFile) -> None:
+        self.hub = Hub()
+        self.info = {"name": "awf-gateway", "version": parts.version}
+        self.fleet = Fleet(parts, file, self.hub, self.info)
+        self._parking = Parking()
+        self._forwarding = Forwarding(self._parking)
+        self._calls = ToolCalls(CallPipeline(parts.observers), self._forwarding, parts.book)
+        self._pipeline = CallPipeline(parts.observers)
+        self._tracer = parts.observers.tracer
+        self._resources = Resources(self._forwarding)
+        self._watching = Watching()
+        both: dict[str, Handle] = {
+            "tools/list": self._tools_list,
+            "tools/call": self._tools_call,
+            "prompts/list": self._prompts_list,
+            "prompts/get": self._prompts_get,
+            "resources/list": self._resource_page("resources/list"),
+            "resources/templates/list": self._resource_page("resources/templates/list"),
+            "resources/read": self._resources_read,
+            "completion/complete": self._complete,
+        }
+        self._modern = both | {"server/discover": self._discover, "subscriptions/listen": self._listen}
+        self._legacy = both | {
+            "ping": self._ping,
+            "logging/setLevel": self._set_level,
+            "resources/subscribe": self._subscribe,
+            "resources/unsubscribe": self._unsubscribe,
+            "server/discover": self._discover,
+        }
+
+    # Clients
+
+    async def greet(self, client: Client) -> dict[str, Any]:
+        """The result of `initialize`, after which the client is known."""
+        await self.fleet.settle()
+        self.hub.clients[client.id] = client
+        return {
+            "protocolVersion": client.version,
+            "capabilities": self._capabilities(client),
+            "serverInfo": self.info,
+            **self._instructions(client),
+        }
+
+    async def leave(self, client: Client) -> None:
+        """A session has ended."""
+        if self.hub.clients.pop(client.id, None) is None:
+            return
+        client.lost()
+        exchange = Exchange(client, None, _Nowhere(), meta={}, headers={})
+        for uri in list(client.subscriptions):
+            with contextlib.suppress(AwfError, RpcError):
+                await self._unsubscribe(exchange, {"uri": uri})
+        for server in list(self.fleet.servers.values()):
+            await server.forget(client)
+
+    def heard(self, client: Client, message: dict[str, Any]) -> None:
+        """A notification of a client that is not about one of its requests: for those that know it."""
+        if message["method"] in {"notifications/initialized", "notifications/cancelled"}:
+            return
+        for server in self.fleet.servers.values():
+            lane = server.lane_of(client)
+            if lane is not None:
+                spawn(_tell(lane.upstream.notify, message), f"telling MCP server {server.name}")
+
+    # Requests
+
+    async def answer(self, exchange: Exchange, method: str, params: dict[str, Any]) -> Answer:
+        """The result. Raises `RpcError`."""
+        handle = (self._modern if exchange.client.modern else self._legacy).get(method)
+        try:
+            if handle is not None:
+                return await handle(exchange, params)
+            return await self._of_the_only_one(exchange, method, params)
+        except AwfError as error:
+            text = f"{error.message} {error.hint}".strip()
+            raise RpcError(-32603, text, {"code": error.code}) from error
+
+    async def _of_the_only_one(self, exchange: Exchange, method: str, params: dict[str, Any]) -> Answer:
+        """A method we do not know may be known to the server, where there is no doubt which is meant."""
+        servers = await self._visible(exchange.client)
+        withdrawn = method in self._legacy or method in self._modern or method == "initialize"
+        if len(servers) != 1 or withdrawn:
+            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
+        return await self._forwarding.send(servers[0], exchange, method, params)
+
+    async def _ping(self, exchange: Exchange, params: dict[str, Any]) -> Answer:  # noqa: ARG002
+        return {}
+
+    async def _tools_list(self, exchange: Exchange, params: dict[str, Any]) -> Answer:
+        if params.get("cursor") is not None:
+            raise RpcError(INVALID_PARAMS, "Invalid params: unknown cursor; the list is one page")
+        await self.fleet.settle()
+        self.fleet.look_at_stale_ones()
+        client = exchange.client
+        return self.fleet.offers.listed(client.version, client.profile, modern=client.modern)
+
+    async def _tools_call(self, exchange: Exchange, params: dict[str, Any]) -> Answer:
+        name, arguments = params.get("name"), arguments_of(params)
+        if not isinstance(name, str):
+            raise RpcError(INVALID_PARAMS, "Invalid params: name must be a string")
+        client = exchange.client
+        offer = self.fleet.offers.find(name, client.profile)
+        if offer is None:
+            await self.fleet.settle()
+            offer = self.fleet.offers.find(name, client.profile)
+        if offer is None:
+            raise self._unknown_tool(name, arguments, client)
+        if self._parking.is_ours(params):
+            bound = (offer.server.name, "tools/call", (offer.published.tool, arguments))
+            return await self._parking.again(exchange, params, bound_to=bound)
+        result = await self._calls.call(offer, exchange, params, arguments)
+        if client.version < "2025-11-25":
+            return self.fleet.lowering.result(client.version, result)
+        return result
+
+    def _unknown_tool(self, name: str, arguments: dict[str, Any], client: Client) -> RpcError:
+        lost = self.fleet.lost(name)
+        if lost is not None:
+            message = f"The tool '{name}' is not available now: MCP server \"{lost.name}\" has failed: {lost.detail}"
+        else:
+            shown = [tool["name"] for tool in self.fleet.offers.within(client.profile).definitions()]
+            close = suggest(name, shown)
+            message = f"Unknown tool: {name}." + (f" Did you mean '{close}'?" if close else "")
+        self._pipeline.unknown(name[:200], arguments, message)
+        return RpcError(INVALID_PARAMS, message)
+
+    async def _prompts_list(self, exchange: Exchange, params: dict[str, Any]) -> Answer:
+        if params.get("cursor") is not None:
+            raise RpcError(INVALID_PARAMS, "Invalid params: unknown cursor; the list is one page")
+        servers = await self._visible(exchange.client, "prompts")
+        prompts = [one.definition for one in published_prompts(servers).values()]
+        if not exchange.client.modern:
+            return {"prompts": prompts}
+        return self._complete_result({"prompts": prompts, "ttlMs": 0, "cacheScope": "private"})
+
+    async def _prompts_get(self, exchange: Exchange, params: dict[str, Any]) -> Answer:
+        servers = await self._visible(exchange.client, "prompts")
+        found = published_prompts(servers).get(str(params.get("name")))
+        if found is None and len(servers) != 1:
+            raise RpcError(INVALID_PARAMS, f"Unknown prompt: {params.get('name')}")
+        server, name = (found.server, found.prompt) if found else (servers[0], params.get("name"))
+        return await self._forwarding.send(server, exchange, "prompts/get", {**params, "name": name})
+
+    def _resource_page(self, method: str) -> Handle:
+        async def page(exchange: Exchange, params: dict[str, Any]) -> Answer:
+            servers = await self._visible(exchange.client, "resources")
+            return await self._resources.page(servers, exchange, method, params)
+
+        return page
+
+    async def _resources_read(self, exchange: Exchange, params: dict[str, Any]) -> Answer:
+        servers = await self._visible(exchange.client, "resources")
+        return await self._resources.read(servers, exchange, params)
+
+    async def _complete(self, exchange: Exchange, params: dict[str, Any]) -> Answer:
+        servers = await self._visible(exchange.client, "completions")
+        ref = params.get("ref")
+        if not servers or not isinstance(ref, dict):
+            raise RpcError(METHOD_NOT_FOUND, "Method not found: completion/complete")
+        server: Server | None = servers[0] if len(servers) == 1 else None
+        found = published_prompts(servers).get(str(ref.get("name"))) if "name" in ref else None
+        if found is not None:
+            server, ref = found.server, {**ref, "name": found.prompt}
+        elif server is None and isinstance(ref.get("uri"), str):
+            server = await self._resources.owner(servers, exchange, ref["uri"])
+        if server is None:
+            raise RpcError(INVALID_PARAMS, "Invalid params: the reference leads to nothing here")
+        return await self._forwarding.send(server, exchange, "completion/complete", {**params, "ref": ref})
+
+    # What servers say by themselves
+
+    async def _set_level(self, exchange: Exchange, params: dict[str, Any]) -> Answer:
+        level, client = params.get("level"), exchange.client
+        if level not in LEVELS:
+            raise RpcError(INVALID_PARAMS, f"Invalid params: level must be one of {', '.join(LEVELS)}")
+        client.level = level
+        lowest = gravest_common(list(self.hub.levels()))
+        for server in await self._visible(client, "logging"):
+            own = server.lane_of(client)
+            for lane, wanted in [(own, level)] if own else [(one, lowest) for one in server.shared_lanes()]:
+                if lane.level != wanted:
+                    lane.level = wanted
+                    with contextlib.suppress(AwfError):
+                        await lane.repeat_now()
+        return {}
+
+    async def _subscribe(self, exchange: Exchange, params: dict[str, Any]) -> Answer:
+        uri, server = await self._resource(exchange, params)
+        if uri in exchange.client.subscriptions:
+            return {}
+        result = await self._watching.watch(server, exchange, uri)
+        exchange.client.subscriptions.add(uri)
+        return result
+
+    async def _unsubscribe(self, exchange: Exchange, params: dict[str, Any]) -> Answer:
+        uri, server = await self._resource(exchange, params)
+        exchange.client.subscriptions.discard(uri)
+        return await self._watching.unwatch(server, exchange, uri)
+
+    async def _resource(self, exchange: Exchange, params: dict[str, Any]) -> tuple[str, Server]:
+        uri = params.get("uri")
+        if not isinstance(uri, str):
+            raise RpcError(INVALID_PARAMS, "Invalid params: uri must be a string")
+        servers = await self._visible(exchange.client, "resources")
+        server = await self._resources.owner(servers, exchange, uri) if servers else None
+        if server is None:
+            raise RpcError(INVALID_PARAMS, f"No server here has the resource {uri}.")
+        return uri, server
+
+    async def _listen(self, exchange: Exchange, params: dict[str, Any]) -> Answer:
+        """Until the client leaves. What it hears goes along the exchange."""
+        wanted = params.get("notifications")
+        if not isinstance(wanted, dict):
+            raise RpcError(INVALID_PARAMS, "Invalid params: notifications must be an object")
+        kinds = {
+            kind for kind in ("tools", "prompts", "resources") if wanted.get(f"{kind}ListChanged") is True
+        }
+        capabilities = self._capabilities(exchange.client)
+        kinds = {kind for kind in kinds if kind == "tools" or kind in capabilities}
+        asked = wanted.get("resourceSubscriptions")
+        uris = {uri for uri in asked if isinstance(uri, str)} if isinstance(asked, list) else set()
+        watched = await self._watch_all(exchange, uris)
+        agreed: dict[str, Any] = {f"{kind}ListChanged": True for kind in sorted(kinds)}
+        if watched:
+            agreed["resourceSubscriptions"] = sorted(watched)
+        listener = Listener(exchange, frozenset(kinds), frozenset(watched))
+        listener.tell("notifications/subscriptions/acknowledged", {"notifications": agreed})
+        self.hub.listeners.add(listener)
+        try:
+            await self.fleet.closing.wait()
+        finally:
+            self.hub.listeners.discard(listener)
+            for uri, server in watched.items():
+                with contextlib.suppress(AwfError, RpcError):
+                    await self._watching.unwatch(server, exchange, uri)
+        return self._complete_result({"_meta": {SUBSCRIPTION: exchange.id}})
+
+    async def _watch_all(self, exchange: Exchange, uris: set[str]) -> dict[str, Server]:
+        watched: dict[str, Server] = {}
+        servers = await self._visible(exchange.client, "resources") if uris else []
+        for uri in sorted(uris):
+            with contextlib.suppress(AwfError, RpcError):
+                server = await self._resources.owner(servers, exchange, uri)
+                if server is not None:
+                    await self._watching.watch(server, exchange, uri)
+                    watched[uri] = server
+        return watched
+
+    # About the gateway
+
+    async def _discover(self, exchange: Exchange, params: dict[str, Any]) -> Answer:  # noqa: ARG002
+        await self.fleet.settle()
+        body = {
+            "supportedVersions": [*MODERN_VERSIONS, *reversed(LEGACY_VERSIONS)],
+            "capabilities": self._capabilities(exchange.client),
+            **self._instructions(exchange.client),
+            "ttlMs": _DISCOVER_TTL_MS,
+            "cacheScope": "private",
+        }
+        return self._complete_result(body)
+
+    def _capabilities(self, client: Client) -> dict[str, Any]:
+        eras = [server.last_era for server in self._of(client)]
+        return joined_capabilities([era for era in eras if era is not None])
+
+    def _instructions(self, client: Client) -> dict[str, str]:
+        told = [(one.name, one.last_era.instructions) for one in self._of(client) if one.last_era is not None]
+        profile = self.fleet.file.profiles.get(client.profile)
+        text = joined_instructions(told, profile.description if profile is not None else "")
+        return {"instructions": text} if text else {}
+
+    def _complete_result(self, body: dict[str, Any]) -> dict[str, Any]:
+        return {"resultType": "complete", **body, "_meta": {**body.get("_meta", {}), SERVER_INFO: self.info}}
+
+    def _of(self, client: Client) -> list[Server]:
+        """The servers that a client may know of."""
+        profile = self.fleet.file.profiles.get(client.profile)
+        servers = [self.fleet.servers[name] for name in sorted(self.fleet.servers)]
+        if profile is None:
+            return servers
+        return [
+            one
+            for one in servers
+            if (profile.tools is None or any(_names(pattern, one.name) for pattern in profile.tools))
+            and not any(pattern in {"*", f"{one.name}:*"} for pattern in profile.deny)
+        ]
+
+    async def _visible(self, client: Client, capability: str = "") -> list[Server]:
+        """Those of them that can be asked now, and can do it."""
+        await self.fleet.settle()
+        return [
+            one
+            for one in self._of(client)
+            if one.state != "failed"
+            and one.last_era is not None
+            and (not capability or capability in one.capabilities or not one.capabilities)
+        ]
+
+    async def close(self) -> None:
+        self.fleet.closing.set()
+        for client in list(self.hub.clients.values()):
+            client.lost()
+        await self._parking.close()
+        await self._watching.close()
+        await self.fleet.close()
+
+
+class _Nowhere:
+    def send(self, message: dict[str, Any]) -> bool:
+        del message
+        return False
+
+
+def _names(pattern: str, server: str) -> bool:
+    return fnmatchcase(server, pattern.partition(":")[0])
+
+
+async def _tell(notify: Callable[..., Awaitable[None]], message: dict[str, Any]) -> None:
+    try:
+        await notify(message["method"], message.get("params"))
+    except AwfError as reason:
+        _log.debug("a notification could not be passed on: %s", reason)

@@ -1,0 +1,218 @@
+"""One way to one server, and who hears what the server says on it.
+
+A server speaks of its own accord: it logs, asks, announces. Over HTTP it shows to which request that belongs. Over a
+pipe it does not; then it is for the one client that has something under way there, or for the one the way belongs to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from awf.application.gateway.client import LEVELS, Exchange
+from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
+from awf.domain.ports.upstream import Guise
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from awf.application.gateway.client import Client
+    from awf.domain.mcp import Era
+    from awf.domain.ports.upstream import Upstreams
+
+__all__ = ["Lane", "LaneKey", "News", "lane_key"]
+
+_CHANGES = {
+    "notifications/tools/list_changed": "tools",
+    "notifications/prompts/list_changed": "prompts",
+    "notifications/resources/list_changed": "resources",
+}
+_FOR_US = frozenset({"notifications/subscriptions/acknowledged"})
+_UPDATED = "notifications/resources/updated"
+
+
+class LaneKey(NamedTuple):
+    legacy: bool
+    owner: str  # whose way it is; empty: everyone's
+
+
+def lane_key(client: Client, era: Era, *, session: str, over_pipe: bool, only_modern: bool) -> LaneKey:
+    """Which way to a server a client's requests take. `era` is what the server speaks by choice.
+
+    A client is served in its own era where the server knows both, so that what it asks and hears is what it would ask
+    and hear without us. It gets a way of its own where the server might ask it something or keeps something for it. A
+    process is not started a second time for a client that cannot be asked anything.
+    """
+    alone = session == "client" or (session == "auto" and client.interactive)
+    if client.modern:
+        if era.modern:
+            return LaneKey(legacy=False, owner="")
+        return LaneKey(legacy=True, owner=f"{client.key} {_abilities(client)}" if alone else "")
+    if era.modern and (only_modern or (over_pipe and not alone)):
+        return LaneKey(legacy=False, owner="")
+    kept = session == "auto" and not over_pipe and (era.modern or era.stateful)
+    return LaneKey(legacy=True, owner=client.id if alone or kept else "")
+
+
+def _abilities(client: Client) -> str:
+    return ",".join(sorted(client.capabilities))
+
+
+class News(Protocol):
+    """Who is told what a server says to no one in particular."""
+
+    def changed(self, kind: str) -> None:
+        """`tools`, `prompts` or `resources` are no longer what they were."""
+        ...
+
+    def updated(self, message: dict[str, Any]) -> None:
+        """A resource has changed."""
+        ...
+
+    def overheard(self, message: dict[str, Any]) -> None: ...
+
+
+class Lane:
+    """A `Hearer`."""
+
+    def __init__(self, news: News, ways: Upstreams, guise: Guise, owner: Client | None = None) -> None:
+        self.owner = owner
+        self.level = ""  # what the server was told
+        self.subscribed: dict[str, int] = {}  # resource → how many want to hear of it
+        self._news = news
+        self._busy: dict[Exchange, None] = {}
+        self._answering: dict[Any, asyncio.Task[Any]] = {}
+        self._told_in = 0  # the connection in which level and subscriptions were told
+        self.upstream = ways.open(guise, self)
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._busy)
+
+    async def exchange(
+        self,
+        exchange: Exchange,
+        method: str,
+        params: dict[str, Any],
+        headers: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        upstream = self.upstream
+        if self._told_in != upstream.connections and (self.level or self.subscribed):
+            await self.repeat()
+        self._busy[exchange] = None
+        try:
+            return await upstream.exchange(
+                method,
+                params,
+                on_progress=None if exchange.progress_token is None else exchange.progressed,
+                headers=headers,
+                tag=exchange,
+            )
+        finally:
+            self._busy.pop(exchange, None)
+
+    async def repeat(self) -> None:
+        """A new connection knows nothing of what was agreed on the last one."""
+        era = await self.upstream.connect()
+        self._told_in = self.upstream.connections
+        if era.modern:
+            return
+        with contextlib.suppress(RpcError):
+            if self.level and "logging" in era.capabilities:
+                await self.upstream.exchange("logging/setLevel", {"level": self.level})
+            for uri in list(self.subscribed):
+                await self.upstream.exchange("resources/subscribe", {"uri": uri})
+
+    async def repeat_now(self) -> None:
+        """The same, unless there is no connection yet that could know."""
+        if self.upstream.era is not None:
+            await self.repeat()
+
+    async def close(self) -> None:
+        await self.upstream.close()
+
+    # What the server says
+
+    def notified(self, message: dict[str, Any], tag: object) -> None:
+        method = message["method"]
+        if method in _CHANGES:
+            self._news.changed(_CHANGES[method])
+        elif method == _UPDATED:
+            self._news.updated(message)
+        elif method == "notifications/cancelled":
+            self._withdrawn(message)
+        elif method not in _FOR_US:
+            self._pass_on(message, tag)
+
+    async def asked(self, message: dict[str, Any], tag: object) -> dict[str, Any]:
+        exchange = self._meant(tag)
+        method, params = message["method"], message.get("params")
+        if exchange is None and self.owner is None:
+            raise RpcError(METHOD_NOT_FOUND, f"Nobody here can answer {method}.")
+        task = asyncio.current_task()
+        assert task is not None
+        self._answering[_key(message["id"])] = task
+        try:
+            if exchange is None:
+                assert self.owner is not None
+                return await self.owner.ask(method, params, None)
+            exchange.hold()
+            try:
+                return await exchange.ask(method, params)
+            finally:
+                exchange.go_on()
+        finally:
+            self._answering.pop(_key(message["id"]), None)
+
+    def _withdrawn(self, message: dict[str, Any]) -> None:
+        """The server no longer wants to know."""
+        params = message.get("params")
+        task = self._answering.get(_key(params.get("requestId"))) if isinstance(params, dict) else None
+        if task is not None:
+            task.cancel()
+
+    def _pass_on(self, message: dict[str, Any], tag: object) -> None:
+        exchange = self._meant(tag)
+        client = exchange.client if exchange is not None else self.owner
+        if client is None:
+            self._news.overheard(message)
+        elif message["method"] != "notifications/message" or client.wants_to_hear(message):
+            client.tell({"jsonrpc": "2.0", **message}, exchange)
+        if exchange is not None:
+            exchange.moved()
+
+    def _meant(self, tag: object) -> Exchange | None:
+        """The request to which a message belongs; the latest one, where all under way are of one client."""
+        if isinstance(tag, Exchange):
+            return tag
+        latest: Exchange | None = None
+        for exchange in self._busy:
+            if latest is not None and exchange.client is not latest.client:
+                return None
+            latest = exchange
+        return latest
+
+
+def _key(request_id: Any) -> Any:
+    return request_id if isinstance(request_id, str | int) else None
+
+
+def gravest_common(levels: list[str]) -> str:
+    """The level at which a server must log so that everyone hears what they asked for."""
+    return min(levels, key=LEVELS.index) if levels else ""
+
+
+def guise_of(key: LaneKey, client: Client, era: Era) -> Guise:
+    """As whom to speak: on a way of its own as the client, else as ourselves, who can answer nothing."""
+    known = None if key.legacy else era
+    if not key.owner:
+        return Guise(legacy=key.legacy, era=known)
+    version = Guise().version if client.modern else client.version
+    return Guise(
+        capabilities=client.capabilities,
+        client_info=client.info or Guise().client_info,
+        legacy=key.legacy,
+        version=version,
+        era=known,
+    )

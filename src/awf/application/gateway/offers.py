@@ -1,0 +1,113 @@
+"""What is published now: the tools of all servers as agents see them, each ready to be called, and the lists as bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from awf.application.gateway.eras import SERVER_INFO
+from awf.application.tools.pipeline import checker
+from awf.domain.mcp import LEGACY_VERSIONS
+from awf.domain.mirroring import mirrored_parameters
+from awf.domain.tool import ToolDefinition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from awf.application.gateway.eras import Lowering
+    from awf.application.gateway.server import Server
+    from awf.application.gateway.view import PublishedTool, View
+    from awf.application.tools.pipeline import ArgumentChecks
+    from awf.domain.gateway_file import GatewayFile
+
+__all__ = ["Offer", "Offers"]
+
+_encode = msgspec.json.Encoder().encode
+NEWEST_LEGACY = LEGACY_VERSIONS[-1]
+
+
+class Offer:
+    """One published tool."""
+
+    __slots__ = ("_check", "_checks", "mirrored", "published", "server", "tool")
+
+    def __init__(self, published: PublishedTool, server: Server, checks: ArgumentChecks) -> None:
+        shown = published.definition
+        schema = shown.get("inputSchema")
+        self.published = published
+        self.server = server
+        self.tool = ToolDefinition(
+            name=shown["name"],
+            input_schema=schema if isinstance(schema, dict) else {"type": "object"},
+            source=f"mcp:{published.server}",
+        )
+        self.mirrored = _mirrored(schema)
+        self._checks = checks
+        self._check: Callable[[Any], list[str]] | None = None
+
+    def check(self, arguments: Any) -> list[str]:
+        """What is wrong with them, in the light of what the agent was shown."""
+        refused = self.published.plan.refused(arguments)
+        if refused:
+            return [refused]
+        if self._check is None:
+            self._check = checker(self._checks, self.tool)
+        return self._check(arguments)
+
+
+class Offers:
+    def __init__(
+        self,
+        file: GatewayFile,
+        view: View,
+        servers: Mapping[str, Server],
+        checks: ArgumentChecks,
+        lowering: Lowering,
+        info: dict[str, Any],
+    ) -> None:
+        self.view = view
+        self._file = file
+        self._lowering = lowering
+        self._info = info
+        self._views = {"": view}
+        self._lists: dict[tuple[str, str], msgspec.Raw] = {}
+        self._offers = {one.id: Offer(one, servers[one.server], checks) for one in view.tools}
+
+    def within(self, profile: str) -> View:
+        found = self._views.get(profile)
+        if found is None:
+            found = self._views[profile] = self.view.within(self._file.profiles[profile])
+        return found
+
+    def find(self, name: str, profile: str) -> Offer | None:
+        published = self.within(profile).find(name)
+        return None if published is None else self._offers[published.id]
+
+    def listed(self, version: str, profile: str, *, modern: bool) -> msgspec.Raw:
+        """The result of `tools/list`, made once."""
+        key = version, profile
+        made = self._lists.get(key)
+        if made is None:
+            made = self._lists[key] = msgspec.Raw(_encode(self._list(version, profile, modern=modern)))
+        return made
+
+    def _list(self, version: str, profile: str, *, modern: bool) -> dict[str, Any]:
+        tools = self.within(profile).definitions()
+        if modern:
+            meta = {SERVER_INFO: self._info}
+            return {
+                "resultType": "complete",
+                "tools": tools,
+                "ttlMs": 0,
+                "cacheScope": "private",
+                "_meta": meta,
+            }
+        return {"tools": self._lowering.tools(version, tools)}
+
+
+def _mirrored(schema: Any) -> dict[tuple[str, ...], str]:
+    try:
+        return mirrored_parameters(schema)
+    except ValueError:
+        return {}

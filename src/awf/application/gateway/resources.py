@@ -1,0 +1,164 @@
+"""Resources of many servers behind one door: listed page by page, server after server, and read where they lie."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import logging
+import re
+from typing import TYPE_CHECKING, Any
+
+from awf.domain.errors import AwfError
+from awf.domain.mcp import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from awf.application.gateway.client import Exchange
+    from awf.application.gateway.forwarding import Forwarding
+    from awf.application.gateway.server import Server
+
+__all__ = ["Resources"]
+
+REMEMBERED = 50_000
+SWEEP_PAGES = 20
+_KINDS = {"resources/list": "resources", "resources/templates/list": "resourceTemplates"}
+_NOT_FOUND = frozenset({-32002, INVALID_PARAMS})
+_PLACE = re.compile(r"\\\{[^{}]*\\\}")
+_log = logging.getLogger("awf.gateway")
+
+
+class Resources:
+    def __init__(self, forwarding: Forwarding) -> None:
+        self._forwarding = forwarding
+        self._owners: dict[str, str] = {}  # address → server
+        self._templates: dict[str, tuple[re.Pattern[str], str]] = {}
+
+    async def page(
+        self, servers: Sequence[Server], exchange: Exchange, method: str, params: dict[str, Any]
+    ) -> dict[str, Any]:
+        """One page of `resources/list` or `resources/templates/list`. Each page is one server's."""
+        if not servers:
+            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method}")
+        if len(servers) == 1:  # its cursors are as good as ours
+            return await self._ask(servers[0], exchange, method, params)
+        at, cursor = _position(servers, params.get("cursor"))
+        while True:
+            wanted = {key: value for key, value in params.items() if key != "cursor"}
+            if cursor is not None:
+                wanted["cursor"] = cursor
+            page = await self._page_of(servers[at], exchange, method, wanted)
+            cursor = page.pop("nextCursor", None)
+            following = at if cursor is not None else at + 1
+            if following < len(servers) and (page.get(_KINDS[method]) or following == at):
+                return {**page, "nextCursor": _cursor(servers[following].name, cursor)}
+            if following >= len(servers):
+                return page
+            at = following
+
+    async def _page_of(
+        self, server: Server, exchange: Exchange, method: str, params: dict[str, Any]
+    ) -> dict[str, Any]:
+        """A server that cannot be asked has nothing to show; that must not hide the others."""
+        try:
+            return dict(await self._ask(server, exchange, method, params))
+        except AwfError as reason:
+            _log.warning("%s of MCP server %s is left out: %s", method, server.name, reason.message)
+        except RpcError as reason:
+            if reason.code != METHOD_NOT_FOUND and "cursor" in params:
+                raise
+        return {_KINDS[method]: []}
+
+    async def _ask(
+        self, server: Server, exchange: Exchange, method: str, params: dict[str, Any]
+    ) -> dict[str, Any]:
+        result = await self._forwarding.send(server, exchange, method, params)
+        items = result.get(_KINDS[method])
+        for item in items if isinstance(items, list) else ():
+            self._remember(item, server.name)
+        return result
+
+    def _remember(self, item: Any, server: str) -> None:
+        if not isinstance(item, dict):
+            return
+        uri, template = item.get("uri"), item.get("uriTemplate")
+        if isinstance(uri, str):
+            if len(self._owners) >= REMEMBERED:
+                self._owners.clear()
+            self._owners.setdefault(uri, server)
+        if (
+            isinstance(template, str)
+            and template not in self._templates
+            and len(self._templates) < REMEMBERED
+        ):
+            self._templates[template] = re.compile(_PLACE.sub(".+", re.escape(template))), server
+
+    async def read(
+        self, servers: Sequence[Server], exchange: Exchange, params: dict[str, Any]
+    ) -> dict[str, Any]:
+        owner = await self.owner(servers, exchange, _uri(params))
+        if owner is not None:
+            return await self._forwarding.send(owner, exchange, "resources/read", params)
+        for server in servers:
+            try:
+                return await self._forwarding.send(server, exchange, "resources/read", params)
+            except (RpcError, AwfError) as reason:
+                if isinstance(reason, RpcError) and reason.code not in _NOT_FOUND:
+                    raise
+        raise _no_resource(exchange, params["uri"])
+
+    async def owner(self, servers: Sequence[Server], exchange: Exchange, uri: str) -> Server | None:
+        """The server on which it lies: as lists and templates say, where there is more than one."""
+        if len(servers) == 1:
+            return servers[0]
+        found = self._known(servers, uri)
+        if found is None:
+            await self._sweep(servers, exchange)
+            found = self._known(servers, uri)
+        return found
+
+    def _known(self, servers: Sequence[Server], uri: str) -> Server | None:
+        name = self._owners.get(uri)
+        if name is None:
+            fitting = (server for shape, server in self._templates.values() if shape.fullmatch(uri))
+            exact = self._templates.get(uri)
+            name = exact[1] if exact is not None else next(fitting, None)
+        return next((server for server in servers if server.name == name), None)
+
+    async def _sweep(self, servers: Sequence[Server], exchange: Exchange) -> None:
+        """Look through the lists once."""
+        for method in _KINDS:
+            params: dict[str, Any] = {"_meta": exchange.meta} if exchange.meta else {}
+            for _ in range(SWEEP_PAGES):
+                page = await self.page(servers, exchange, method, params)
+                if "nextCursor" not in page:
+                    break
+                params = {**params, "cursor": page["nextCursor"]}
+
+
+def _position(servers: Sequence[Server], cursor: Any) -> tuple[int, str | None]:
+    if cursor is None:
+        return 0, None
+    try:
+        name, inner = json.loads(base64.urlsafe_b64decode(str(cursor).encode()))
+        at = next(at for at, server in enumerate(servers) if server.name == name)
+    except (ValueError, TypeError, StopIteration, binascii.Error):
+        raise RpcError(INVALID_PARAMS, "Invalid params: unknown cursor") from None
+    return at, inner if isinstance(inner, str) else None
+
+
+def _cursor(server: str, inner: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps([server, inner]).encode()).decode()
+
+
+def _uri(params: dict[str, Any]) -> str:
+    uri = params.get("uri")
+    if not isinstance(uri, str):
+        raise RpcError(INVALID_PARAMS, "Invalid params: uri must be a string")
+    return uri
+
+
+def _no_resource(exchange: Exchange, uri: str) -> RpcError:
+    code = INVALID_PARAMS if exchange.client.modern else -32002
+    return RpcError(code, f"Resource not found: {uri}", {"uri": uri})

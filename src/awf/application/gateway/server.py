@@ -1,0 +1,337 @@
+"""One server behind the gateway: started, watched, started again, and asked on behalf of clients."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import msgspec
+
+from awf.application.gateway.lane import Lane, LaneKey, guise_of, lane_key
+from awf.application.gateway.listing import fetch_all
+from awf.application.running.tasks import end_task, spawn
+from awf.domain.errors import AwfError
+from awf.domain.mcp import Era, RpcError
+from awf.domain.ports.upstream import Guise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from awf.application.gateway.client import Client, Exchange
+    from awf.domain.gateway_file import GatewayServer
+    from awf.domain.ports.upstream import Upstreams
+
+__all__ = ["Server", "ServerState", "Watcher"]
+
+ServerState = Literal["idle", "starting", "ready", "failed"]
+PAUSES = (0.0, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds before a server that failed is tried again
+STALE_SECONDS = 1.0  # a list that its server calls short-lived is looked at again at most so often
+LEAVING_SECONDS = 60.0  # what a server that is no longer configured still has for its calls
+_PROTOCOL = "EXECUTION.MCP_SERVER.PROTOCOL"
+_UNAVAILABLE = "EXECUTION.MCP_SERVER.UNAVAILABLE"
+_log = logging.getLogger("awf.gateway")
+
+
+class Watcher(Protocol):
+    """Who hears of a server's fate and of what it announces."""
+
+    def server_moved(self, server: Server) -> None:
+        """Its state is another, or what it offers is."""
+        ...
+
+    def announced(self, server: Server, kind: str) -> None: ...
+    def resource_updated(self, server: Server, message: dict[str, Any]) -> None: ...
+    def overheard(self, server: Server, message: dict[str, Any]) -> None: ...
+
+
+class Server:
+    """A `News` for its lanes. The anchor is the lane that all share; what is offered is asked on it."""
+
+    def __init__(
+        self,
+        name: str,
+        config: GatewayServer,
+        open_server: Callable[[str, GatewayServer], Upstreams],
+        watcher: Watcher,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.name = name
+        self.config = config
+        self.state: ServerState = "idle"
+        self.detail = ""
+        self.since = clock()
+        self.tools: tuple[dict[str, Any], ...] = ()
+        self.prompts: tuple[dict[str, Any], ...] = ()
+        self.lifetime: float | None = (
+            None  # for how many seconds its tool list holds; None: until it says otherwise
+        )
+        self.last_era: Era | None = None  # of the last time it could be reached
+        self.settled = asyncio.Event()  # it has been reached, or has failed, once
+        self._clock = clock
+        self._watcher = watcher
+        patient = msgspec.structs.replace(config, timeout=config.patience, timeout_ms=None)
+        self._ways = open_server(name, patient)
+        self._anchor = Lane(self, self._ways, Guise())
+        self._lanes: dict[LaneKey, Lane] = {}
+        self._only_modern = False
+        self._slots = asyncio.Semaphore(config.concurrency)
+        self._nudged = asyncio.Event()
+        self._supervising: asyncio.Task[None] | None = None
+        self._fetched = 0.0
+        self._retry_at = 0.0
+        self._begun = 0  # how often its lists were asked for
+        self._ended = 0
+        self._turn = asyncio.Event()
+        self._closed = False
+
+    @property
+    def era(self) -> Era | None:
+        return self._anchor.upstream.era
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        return self.last_era.capabilities if self.last_era is not None else {}
+
+    @property
+    def in_flight(self) -> int:
+        return self._anchor.in_flight + sum(lane.in_flight for lane in self._lanes.values())
+
+    @property
+    def restarts(self) -> int:
+        return max(0, self._anchor.upstream.connections - 1)
+
+    # Its life
+
+    def start(self) -> None:
+        if self._supervising is None and not self._closed:
+            self._moved("starting")
+            self._supervising = spawn(self._supervise(), f"watching MCP server {self.name}")
+
+    async def started(self) -> None:
+        """Until it has been reached, or has failed. Starts it where it waits for its first use."""
+        self.start()
+        if not self.settled.is_set():
+            await self.settled.wait()
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._supervising is not None:
+            await end_task(self._supervising)
+            self._turned()
+        lanes, self._lanes = [*self._lanes.values(), self._anchor], {}
+        await asyncio.gather(*(lane.close() for lane in lanes), return_exceptions=True)
+        await self._ways.close()
+        self.settled.set()
+
+    async def retire(self) -> None:
+        """It is no longer configured: what it is working on is still finished."""
+        deadline = asyncio.get_running_loop().time() + LEAVING_SECONDS
+        while self.in_flight and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110  once in its life
+            await asyncio.sleep(0.05)
+        await self.close()
+
+    async def _supervise(self) -> None:
+        failures = 0
+        while True:
+            self._nudged.clear()
+            self._begun += 1
+            try:
+                async with asyncio.timeout(self.config.patience * 2):
+                    await self._refresh()
+            except (AwfError, RpcError, TimeoutError) as reason:
+                pause = PAUSES[min(failures, len(PAUSES) - 1)]
+                failures += 1
+                self._failed(reason, pause)
+                self._turned()
+                await asyncio.sleep(pause)
+                continue
+            failures = 0
+            self._moved("ready")
+            self._turned()
+            await self._until_news()
+
+    def _turned(self) -> None:
+        self._ended = self._begun
+        self._turn.set()
+        self._turn = asyncio.Event()
+
+    async def refreshed(self) -> None:
+        """Until its lists have been asked for once more, from now on."""
+        self.nudge()
+        wanted = self._begun + 1
+        while self._ended < wanted and self._supervising is not None and not self._supervising.done():
+            await self._turn.wait()
+
+    async def _refresh(self) -> None:
+        era = await self._anchor.upstream.connect()
+        self.last_era = era
+        self.tools, ttl = await fetch_all(self._anchor.upstream, "tools", era)
+        self.prompts, _ = await fetch_all(self._anchor.upstream, "prompts", era)
+        self.lifetime = ttl if era.modern and not era.announces_tool_changes else None
+        self._fetched = asyncio.get_running_loop().time()
+
+    async def _until_news(self) -> None:
+        """Until there is a reason to look at the server again."""
+        hearing = spawn(self._hear(), f"listening to MCP server {self.name}", awaited=True)
+        nudged = spawn(self._nudged.wait(), "waiting for a nudge", awaited=True)
+        try:
+            await asyncio.wait([hearing, nudged], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await end_task(hearing)
+            await end_task(nudged)
+
+    async def _hear(self) -> None:
+        era = self.era
+        if era is None:
+            return
+        wanted = _announcements(era)
+        if era.modern and not wanted and self.config.command is None:
+            await asyncio.Event().wait()  # there is nothing to hear of
+        try:
+            await self._anchor.upstream.hear(wanted)
+        except (AwfError, RpcError) as reason:
+            _log.debug("MCP server %s cannot be listened to: %s", self.name, reason)
+            if isinstance(reason, RpcError):
+                await asyncio.Event().wait()
+        await asyncio.sleep(0.2 if self.config.command is None else 0.0)
+
+    def _failed(self, reason: Exception, pause: float) -> None:
+        said = getattr(reason, "message", "") or f"it did not answer within {self.config.patience:g} s"
+        hint = getattr(reason, "hint", "")
+        self._retry_at = asyncio.get_running_loop().time() + pause
+        if self.state != "failed" or self.detail != said:
+            _log.warning("MCP server %s is not available: %s %s", self.name, said, hint)
+        self._moved("failed", said)
+
+    def _moved(self, state: ServerState, detail: str = "") -> None:
+        if (state, detail) != (self.state, self.detail):
+            self.state, self.detail, self.since = state, detail, self._clock()
+        if state in {"ready", "failed"}:
+            self.settled.set()
+        self._watcher.server_moved(self)
+
+    # Requests
+
+    async def request(
+        self,
+        exchange: Exchange,
+        method: str,
+        params: dict[str, Any],
+        *,
+        headers: Mapping[str, str] | None = None,
+        lane: Lane | None = None,
+    ) -> dict[str, Any]:
+        """Raises `RpcError` for what the server says, `AwfError` where it cannot be asked."""
+        if self.state == "failed":
+            raise self._still_failed()
+        if lane is None:
+            lane = await self.lane_for(exchange.client)
+        async with self._slots:
+            try:
+                async with asyncio.timeout(self.config.patience) as timeout:
+                    exchange.timed(timeout, self.config.patience)
+                    return await lane.exchange(exchange, method, params, headers)
+            except TimeoutError as reason:
+                message = f'MCP server "{self.name}" did not answer within {self.config.patience:g} s.'
+                hint = "Raise its `timeout`, or ask for less."
+                raise AwfError("EXECUTION.MCP_SERVER.TIMEOUT", message, hint=hint) from reason
+            except AwfError as reason:
+                if reason.code == _UNAVAILABLE:
+                    self.nudge()
+                raise
+
+    def _still_failed(self) -> AwfError:
+        seconds = max(0.0, self._retry_at - asyncio.get_running_loop().time())
+        message = f'MCP server "{self.name}" is not available: {self.detail}'
+        return AwfError(_UNAVAILABLE, message, hint=f"It is tried again in {seconds:.0f} s.")
+
+    def nudge(self) -> None:
+        """Look at it again."""
+        self._nudged.set()
+
+    def nudge_if_stale(self) -> None:
+        """Its list is short-lived, and it does not say when it changes."""
+        if self.lifetime is None or self.state != "ready":
+            return
+        age = asyncio.get_running_loop().time() - self._fetched
+        if age >= max(self.lifetime, STALE_SECONDS):
+            self.nudge()
+
+    async def lane_for(self, client: Client) -> Lane:
+        """The way that this client's requests take. Raises `AwfError`."""
+        era = self._anchor.upstream.era or self.last_era
+        if era is None:
+            await self.started()
+            era = self.last_era
+            if era is None:
+                raise self._still_failed()
+        key = lane_key(
+            client,
+            era,
+            session=self.config.session,
+            over_pipe=self.config.command is not None,
+            only_modern=self._only_modern,
+        )
+        if not key.owner and key.legacy is not era.modern:
+            return self._anchor
+        lane = self._lanes.get(key)
+        if lane is not None:
+            return lane
+        return await self._open_lane(key, client, era)
+
+    async def _open_lane(self, key: LaneKey, client: Client, era: Era) -> Lane:
+        owner = client if key.owner and not client.modern else None
+        lane = self._lanes[key] = Lane(self, self._ways, guise_of(key, client, era), owner)
+        lane.level = client.level if owner is not None else ""
+        if key.legacy and era.modern:
+            try:
+                await lane.upstream.connect()
+            except AwfError as reason:
+                self._lanes.pop(key, None)
+                await lane.close()
+                if reason.code != _PROTOCOL:
+                    raise
+                self._only_modern = True
+                return await self.lane_for(client)
+        return lane
+
+    def lane_of(self, client: Client) -> Lane | None:
+        """Its own way, if it has one already."""
+        return next((lane for lane in self._lanes.values() if lane.owner is client), None)
+
+    def shared_lanes(self) -> list[Lane]:
+        return [self._anchor, *(lane for lane in self._lanes.values() if lane.owner is None)]
+
+    async def forget(self, client: Client) -> None:
+        """A session has ended, and its way with it."""
+        for key, lane in list(self._lanes.items()):
+            if lane.owner is client:
+                del self._lanes[key]
+                with contextlib.suppress(AwfError):
+                    await lane.close()
+
+    # What it says
+
+    def changed(self, kind: str) -> None:
+        if kind in {"tools", "prompts"}:
+            self.nudge()
+        self._watcher.announced(self, kind)
+
+    def updated(self, message: dict[str, Any]) -> None:
+        self._watcher.resource_updated(self, message)
+
+    def overheard(self, message: dict[str, Any]) -> None:
+        self._watcher.overheard(self, message)
+
+
+def _announcements(era: Era) -> dict[str, bool]:
+    """Which lists it says it will tell of."""
+    found = {}
+    for kind in ("tools", "prompts", "resources"):
+        offered = era.capabilities.get(kind)
+        if isinstance(offered, dict) and offered.get("listChanged") is True:
+            found[f"{kind}ListChanged"] = True
+    return found

@@ -1,0 +1,70 @@
+"""Which resources of which servers somebody wants to hear of, told to each server once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from awf.application.running.tasks import end_task, spawn
+from awf.domain.errors import AwfError
+from awf.domain.mcp import RpcError
+
+if TYPE_CHECKING:
+    from awf.application.gateway.client import Exchange
+    from awf.application.gateway.lane import Lane
+    from awf.application.gateway.server import Server
+
+__all__ = ["Watching"]
+
+PAUSES = (0.2, 1.0, 5.0, 30.0)
+_log = logging.getLogger("awf.gateway")
+
+
+class Watching:
+    """In the older era a server is told by a request, in the newer one it is listened to."""
+
+    def __init__(self) -> None:
+        self._hearing: dict[tuple[Lane, str], asyncio.Task[None]] = {}
+
+    async def watch(self, server: Server, exchange: Exchange, uri: str) -> dict[str, Any]:
+        """Raises `RpcError` and `AwfError`."""
+        lane = await server.lane_for(exchange.client)
+        era = lane.upstream.era or await lane.upstream.connect()
+        result: dict[str, Any] = {}
+        if uri not in lane.subscribed:
+            if era.modern:
+                hearing = self._hear(lane, uri)
+                self._hearing[lane, uri] = spawn(hearing, f"listening to {uri} of MCP server {server.name}")
+            else:
+                params = {"uri": uri}
+                result = await server.request(exchange, "resources/subscribe", params, lane=lane)
+        lane.subscribed[uri] = lane.subscribed.get(uri, 0) + 1
+        return result
+
+    async def unwatch(self, server: Server, exchange: Exchange, uri: str) -> dict[str, Any]:
+        lane = await server.lane_for(exchange.client)
+        left = lane.subscribed.get(uri, 0) - 1
+        if left > 0:
+            lane.subscribed[uri] = left
+            return {}
+        lane.subscribed.pop(uri, None)
+        hearing = self._hearing.pop((lane, uri), None)
+        if hearing is not None:
+            await end_task(hearing)
+            return {}
+        return await server.request(exchange, "resources/unsubscribe", {"uri": uri}, lane=lane)
+
+    async def close(self) -> None:
+        for task in list(self._hearing.values()):
+            await end_task(task)
+        self._hearing.clear()
+
+    async def _hear(self, lane: Lane, uri: str) -> None:
+        for pause in (*PAUSES, *([PAUSES[-1]] * 1000)):
+            try:
+                await lane.upstream.connect()
+                await lane.upstream.hear({"resourceSubscriptions": [uri]})
+            except (AwfError, RpcError) as reason:
+                _log.debug("%s cannot be listened to: %s", uri, reason)
+            await asyncio.sleep(pause)

@@ -1,0 +1,217 @@
+"""What happens around every tool call, whichever door it comes through: one span, one log line, one pair of events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from awf.domain.errors import AwfError
+from awf.domain.events import ToolCallFinished, ToolCallStarted
+from awf.domain.tool import CallContext, ToolDefinition, ToolFailure, ToolResult, text_result
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from awf.domain.events import Event
+    from awf.domain.ports.tracer import Span, Tracer
+    from awf.domain.redaction import Masker
+
+    Progress = Callable[[float, float | None, str], None]
+
+__all__ = ["ERROR_KEY", "ArgumentChecks", "CallPipeline", "Observers", "checker", "error_code", "failed"]
+
+ERROR_KEY = "awf/error"  # in the _meta of a result: {code: …}
+_SHOWN = 2000  # characters of output that travel with an event
+_MOST_MISFITS = 5
+_log = logging.getLogger("awf.tools")
+
+
+class ArgumentChecks(Protocol):
+    def checker(self, schema: Mapping[str, Any]) -> Callable[[Any], list[str]]:
+        """A function that says where and how a value breaks the schema. Raises `ValueError` for a bad schema."""
+        ...
+
+
+class Observers(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is told of a call, and who may stop it."""
+
+    tracer: Tracer
+    masker: Masker
+    record: Callable[[Event], None] | None = None
+    step: str = ""
+    path: str = ""
+    # Says why a call may not happen, or nothing. It may ask a person.
+    allow: Callable[[ToolDefinition, Mapping[str, Any], str], Awaitable[str]] | None = None
+
+
+class CallPipeline:
+    def __init__(self, observers: Observers) -> None:
+        self.observers = observers
+        # Calls come in through doors that know nothing of the step; their spans still belong below its span.
+        self._place = observers.tracer.place()
+
+    async def call(
+        self,
+        tool: ToolDefinition,
+        arguments: Mapping[str, Any],
+        carry_out: Callable[[CallContext], Awaitable[ToolResult]],
+        *,
+        check: Callable[[Any], list[str]],
+        meta: Mapping[str, Any],
+        progress: Progress | None = None,
+        facts: Mapping[str, str] | None = None,
+    ) -> ToolResult:
+        """What goes wrong is in the result. `facts`: more that the span tells."""
+        observers = self.observers
+        call_id = f"tool-{os.urandom(6).hex()}"
+        observing = _Observation(observers, tool, call_id, arguments)
+        attributes = {
+            "tool.name": tool.name,
+            "tool.source": tool.source,
+            "mcp.method.name": "tools/call",
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": tool.name,
+            "gen_ai.tool.call.id": call_id,
+            **(facts or {}),
+        }
+        with observers.tracer.span(f"tool.call.{tool.name}", attributes, below=self._below(meta)) as span:
+            trace = {key.lower(): value for key, value in observers.tracer.carrier().items()}
+            context = CallContext(call_id=call_id, meta=dict(meta), trace=trace, progress=progress)
+            try:
+                result = await self._safely(tool, arguments, carry_out, check, context)
+            except asyncio.CancelledError:
+                observing.ended(span, cancelled=True)
+                raise
+            observing.ended(span, result)
+        return result
+
+    def unknown(self, name: str, arguments: Mapping[str, Any], message: str) -> None:
+        """Recorded as well: an agent that reaches for what it does not have is worth knowing of."""
+        tool = ToolDefinition(name=name, source="unknown")
+        observing = _Observation(self.observers, tool, f"tool-{os.urandom(6).hex()}", arguments)
+        with self.observers.tracer.span(f"tool.call.{name}", {"tool.name": name}, below=self._place) as span:
+            observing.ended(span, failed("RESOURCE_NOT_FOUND", message))
+
+    async def _safely(
+        self,
+        tool: ToolDefinition,
+        arguments: Mapping[str, Any],
+        carry_out: Callable[[CallContext], Awaitable[ToolResult]],
+        check: Callable[[Any], list[str]],
+        context: CallContext,
+    ) -> ToolResult:
+        try:
+            if wrong := check(arguments):
+                return failed("INVALID_ARGUMENTS", _misfits(tool, wrong))
+            if self.observers.allow is not None:
+                refusal = await self.observers.allow(tool, arguments, context.call_id)
+                if refusal:
+                    return failed("PERMISSION_DENIED", refusal)
+            return await carry_out(context)
+        except ToolFailure as failure:
+            return failed(failure.code, failure.message)
+        except AwfError as error:
+            return failed("EXECUTION_FAILED", f"{error.message} {error.hint}".strip())
+        except Exception as error:  # noqa: BLE001  whatever a provider does wrong, the agent gets an answer
+            _log.exception("the tool %s failed", tool.name)
+            return failed("EXECUTION_FAILED", f"The tool failed: {type(error).__name__}: {error}"[:500])
+
+    def _below(self, meta: Mapping[str, Any]) -> object:
+        """The span of the step; where there is none, that of the client, if it tells."""
+        if self.observers.step or not isinstance(meta.get("traceparent"), str):
+            return self._place
+        told = {key: str(meta[key]) for key in ("traceparent", "tracestate") if key in meta}
+        return self.observers.tracer.place(told)
+
+
+class _Observation:
+    """What is told of one call while it happens and when it has ended."""
+
+    __slots__ = ("_about", "_began", "_observers")
+
+    def __init__(
+        self, observers: Observers, tool: ToolDefinition, call_id: str, arguments: Mapping[str, Any]
+    ) -> None:
+        self._observers = observers
+        self._about = {
+            "path": observers.path,
+            "step": observers.step,
+            "call_id": call_id,
+            "tool": tool.name,
+            "source": tool.source,
+        }
+        self._began = time.monotonic()
+        if observers.record is not None:
+            observers.record(ToolCallStarted(**self._about, input=dict(arguments)))
+
+    def ended(self, span: Span, result: ToolResult | None = None, *, cancelled: bool = False) -> None:
+        duration = int((time.monotonic() - self._began) * 1000)
+        error = "CANCELLED" if cancelled else error_code(result) if result else ""
+        span.set("tool.duration_ms", duration)
+        if error:
+            span.set("error.type", error)
+            said = result.text if result else "cancelled"
+            span.fail(self._observers.masker.mask(said[:200]))
+        if self._observers.record is not None:
+            self._observers.record(
+                ToolCallFinished(
+                    **self._about,
+                    duration_ms=duration,
+                    is_error=bool(error),
+                    error=error,
+                    output=_shown(result),
+                    cancelled=cancelled,
+                )
+            )
+        if _log.isEnabledFor(logging.INFO):
+            fields = {**self._about, "duration_ms": duration, "error": error}
+            told = {key: value for key, value in fields.items() if value != ""}
+            _log.info("tool call", extra={"fields": told})
+
+
+def checker(checks: ArgumentChecks, tool: ToolDefinition) -> Callable[[Any], list[str]]:
+    try:
+        return checks.checker(tool.input_schema)
+    except ValueError as error:
+        _log.warning("the schema of %s cannot be used to check arguments: %s", tool.name, error)
+        return lambda _: []
+
+
+def _misfits(tool: ToolDefinition, wrong: list[str]) -> str:
+    """What does not fit is not carried out; the model is told what is wrong."""
+    known = ", ".join(tool.input_schema.get("properties", {}))
+    rest = f"\n- and {len(wrong) - _MOST_MISFITS} more" if len(wrong) > _MOST_MISFITS else ""
+    listed = "\n".join(f"- {item}" for item in wrong[:_MOST_MISFITS])
+    return (
+        f"The arguments of {tool.name} do not fit, so nothing was done:\n{listed}{rest}\n"
+        f"Its arguments are: {known or 'none'}."
+    )
+
+
+def failed(code: str, message: str) -> ToolResult:
+    return msgspec.structs.replace(text_result(message, is_error=True), meta={ERROR_KEY: {"code": code}})
+
+
+def error_code(result: ToolResult) -> str:
+    if not result.is_error:
+        return ""
+    said = result.meta.get(ERROR_KEY)
+    return str(said.get("code", "")) if isinstance(said, dict) else "EXECUTION_FAILED"
+
+
+def _shown(result: ToolResult | None) -> str:
+    if result is None:
+        return ""
+    text = result.text
+    if text:
+        return text[:_SHOWN]
+    if result.structured is not msgspec.UNSET:
+        return json.dumps(result.structured, ensure_ascii=False, default=str)[:_SHOWN]
+    kinds = [str(block.get("type", "?")) for block in result.content]
+    return f"({', '.join(kinds)})" if kinds else ""

@@ -1,0 +1,137 @@
+"""The gateway of one configuration file, for whichever door: `awf gateway …`, and workflow steps that use it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from awf.domain.errors import AwfError, InvalidWorkflowError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from awf.application.gateway.admission import Admission
+    from awf.application.gateway.call_book import CallBook
+    from awf.application.gateway.desk import GatewayDesk
+    from awf.application.gateway.gateway import Gateway
+    from awf.bootstrap.app import App
+    from awf.domain.gateway_file import GatewayFile, GatewayServer, Listen
+    from awf.domain.ports.http_server import HttpHandler, HttpServer
+    from awf.domain.ports.pin_store import PinStore
+    from awf.domain.ports.upstream import Upstreams
+    from awf.domain.problem import Problem
+
+__all__ = ["GatewayHouse", "gateway_path"]
+
+
+def gateway_path(app: App, named: str = "") -> str:
+    """The configuration to use: the named one, or the project's. Raises when there is none."""
+    from awf.bootstrap.gateway_import import GATEWAY_FILE
+
+    path = os.path.join(app.cwd, named or GATEWAY_FILE)
+    if not os.path.exists(path):
+        hint = "Check the path." if named else "Name one with --config, or begin with: awf mcp import"
+        raise AwfError("USER.INPUT.MISSING_FILE", f"There is no file {named or GATEWAY_FILE}.", hint=hint)
+    return path
+
+
+class GatewayHouse:
+    """Everything around one gateway. It belongs to the event loop in which it is opened."""
+
+    def __init__(self, app: App, path: str) -> None:
+        from awf.application.gateway.call_book import CallBook
+
+        self.path = path
+        self.notes: list[str] = []
+        self.book: CallBook = CallBook()
+        self._app = app
+        self.file = self.read()
+
+    def read(self) -> GatewayFile:
+        """Raises with everything that is wrong with the file. What must stay secret is masked from now on."""
+        from awf.infrastructure.gateway_files import load_gateway
+        from awf.infrastructure.yaml_files.config_file import read_record
+        from awf.infrastructure.yaml_files.nodes import parse_yaml
+
+        loaded, self.notes = load_gateway(
+            self.path, read=read_record, parse=parse_yaml, environment=self._app.environment
+        )
+        for name, value in loaded.secrets.items():
+            self._app.masker.add(name, value)
+        return loaded.file
+
+    def located(self, problems: Sequence[Problem]) -> InvalidWorkflowError:
+        """Problems that only showed when the servers were asked, with their places in the file."""
+        from awf.infrastructure.gateway_files import locate
+        from awf.infrastructure.yaml_files.nodes import parse_yaml
+
+        return InvalidWorkflowError(locate(self.path, problems, parse_yaml))
+
+    def open(self) -> Gateway:
+        """Starts nothing yet."""
+        from awf.application.gateway.fleet import GatewayParts
+        from awf.application.gateway.gateway import Gateway
+        from awf.infrastructure.tool_doors.lowering import DialectLowering
+
+        app = self._app
+        parts = GatewayParts(
+            version=app.version,
+            open_server=self._open_server,
+            checks=app.schemas,
+            observers=app.observers(),
+            lowering=DialectLowering(),
+            book=self.book,
+            pins=self.pins,
+            clock=time.time,
+        )
+        return Gateway(parts, self.file)
+
+    def desk(self, gateway: Gateway) -> GatewayDesk:
+        from awf.application.gateway.desk import GatewayDesk
+
+        return GatewayDesk(gateway, self.book, os.path.relpath(self.path, self._app.cwd))
+
+    @property
+    def pins(self) -> PinStore:
+        from awf.infrastructure.pin_files import FilePins
+
+        name = os.path.abspath(self.path)
+        if self.file.pinning.file != "gateway.pins.json" or name.endswith((".yaml", ".yml")):
+            return FilePins.beside(name, self.file.pinning.file)
+        # Files of other programs often lie where nothing of ours should.
+        folder = os.path.join(self._app.places.data_home, "gateway-pins")
+        os.makedirs(folder, exist_ok=True)
+        return FilePins(os.path.join(folder, f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.json"))
+
+    def _open_server(self, name: str, server: GatewayServer) -> Upstreams:
+        from awf.infrastructure.upstreams import ServerWays
+
+        return ServerWays(name, server, self._app.runner, self._app.environment, self._app.http)
+
+    def admission(self, listen: Listen, addresses: Sequence[str]) -> Admission:
+        from awf.application.gateway.admission import Admission
+
+        verifier = None
+        if listen.oauth is not None:
+            from awf.infrastructure.oauth_tokens import verifier_for
+
+            folder = os.path.dirname(os.path.abspath(self.path))
+            verifier = verifier_for(listen.oauth, self._app.http(), folder)
+        return Admission(listen, addresses, verifier, time.monotonic)
+
+    def http_server(self, handler: HttpHandler, listen: Listen) -> HttpServer:
+        from awf.domain.ports.http_server import ServerLimits
+        from awf.infrastructure.http_server import LeanHttpServer
+
+        limits = ServerLimits(max_body=listen.max_request, connections=4096)
+        return LeanHttpServer(handler, limits)
+
+    def fingerprint(self) -> Any:
+        """Changes when the file does, or what it refers to may have."""
+        try:
+            status = os.stat(self.path)
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size, status.st_ino

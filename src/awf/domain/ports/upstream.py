@@ -1,0 +1,93 @@
+"""MCP servers as partners in a conversation, for whoever stands between them and their clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from awf.domain.mcp import CLIENT_INFO, INITIALIZE_VERSION, Era
+
+if TYPE_CHECKING:
+    from awf.domain.mcp_server import McpServer
+
+__all__ = ["Guise", "Hearer", "Upstream", "Upstreams"]
+
+
+class Guise(msgspec.Struct, frozen=True, kw_only=True):
+    """As whom a server is spoken to."""
+
+    capabilities: dict[str, Any] = {}
+    client_info: dict[str, Any] = msgspec.field(default_factory=lambda: CLIENT_INFO)
+    legacy: bool = False  # with a handshake, whatever else the server understands
+    version: str = INITIALIZE_VERSION  # of the handshake, if there is one
+    era: Era | None = None  # what is known of the server already
+
+
+class Hearer(Protocol):
+    """Hears what a server says by itself. `tag` is that of the request to which it belongs, where the server shows it."""
+
+    def notified(self, message: dict[str, Any], tag: object) -> None: ...
+
+    async def asked(self, message: dict[str, Any], tag: object) -> dict[str, Any]:
+        """The result. Raises `RpcError`."""
+        ...
+
+
+class Upstream(Protocol):
+    """One way to a server: connected when it is first needed, and again when the connection is lost."""
+
+    @property
+    def era(self) -> Era | None:
+        """What was found out when it was last connected."""
+        ...
+
+    @property
+    def connections(self) -> int:
+        """How often it was connected."""
+        ...
+
+    async def connect(self) -> Era:
+        """Make sure that there is a connection. Raises `AwfError`."""
+        ...
+
+    async def exchange(
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        on_progress: Callable[[dict[str, Any]], None] | None = None,
+        headers: Mapping[str, str] | None = None,
+        tag: object = None,
+    ) -> dict[str, Any]:
+        """The result; how long to wait is up to the caller. Raises `RpcError` and `AwfError`.
+
+        When it is cancelled, the server is told.
+        """
+        ...
+
+    async def notify(self, method: str, params: dict[str, Any] | None = None) -> None: ...
+
+    async def hear(self, wanted: Mapping[str, Any], tag: object = None) -> None:
+        """Hear what the server says by itself, until it or the connection ends."""
+        ...
+
+    async def close(self) -> None:
+        """Whoever still waits is told. May be called more than once."""
+        ...
+
+
+class Upstreams(Protocol):
+    """Ways to one server."""
+
+    def open(self, guise: Guise, hearer: Hearer) -> Upstream:
+        """Starts nothing yet."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of what the ways have in common."""
+        ...
+
+
+OpenServer = Callable[[str, "McpServer"], Upstreams]

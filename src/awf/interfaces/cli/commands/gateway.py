@@ -1,0 +1,112 @@
+"""`awf gateway`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from awf.interfaces.cli.options import echo_json, echo_lines, listing_options, make_app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["command"]
+
+
+def _config_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    text = "The configuration: .awf/gateway.yaml when left out; also a sidecar_config.json or an mcpServers file."
+    return click.option("-c", "--config", default="", metavar="FILE", help=text)(function)
+
+
+def _profile_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    text = "Only the tools of this profile."
+    return click.option("--profile", default="", metavar="NAME", help=text)(function)
+
+
+@click.group()
+def command() -> None:
+    """Serve the tools of many MCP servers as one, reshaped as you like."""
+
+
+@command.command("serve")
+@_config_option
+@click.option("--host", metavar="HOST", help="Where to listen, instead of what the configuration says.")
+@click.option("--port", type=click.IntRange(0, 65535), metavar="PORT", help="The port; 0 takes a free one.")
+@click.option("--stdio", is_flag=True, help="Serve the one client on standard input and output.")
+@click.option("--unix", default="", metavar="PATH", help="Listen on a Unix socket that only you may enter.")
+@_profile_option
+def serve_gateway(
+    config: str, host: str | None, port: int | None, stdio: bool, unix: str, profile: str
+) -> int:
+    """Serve until stopped: MCP at /mcp (and /mcp/PROFILE), the older SSE at /sse, a page for people at /.
+
+    A change of the configuration is taken over while it runs, or on SIGHUP; calls under way are finished.
+    """
+    import gc
+
+    from awf.bootstrap.gateways import gateway_path
+    from awf.interfaces.mcp.gateway.serving import ServeOptions, serve
+
+    ways = [
+        name
+        for name, given in (("--stdio", stdio), ("--unix", unix), ("--host/--port", host or port))
+        if given
+    ]
+    if len(ways) > 1:
+        raise click.UsageError(f"{' and '.join(ways)} exclude each other.")
+    if profile and not stdio:
+        raise click.UsageError("--profile is for --stdio; over HTTP each profile has its address, /mcp/NAME.")
+    gc.enable()
+    app = make_app()
+    return serve(app, ServeOptions(gateway_path(app, config), host, port, stdio, unix, profile))
+
+
+@command.command("tools")
+@_config_option
+@_profile_option
+@listing_options()
+def list_tools(config: str, profile: str, output: str) -> int:
+    """List the tools as agents see them."""
+    from awf.interfaces.cli.gateway_look import look_at_tools
+
+    seen = look_at_tools(config, profile)
+    if output == "json":
+        echo_json(seen.document())
+    else:
+        echo_lines(seen.lines())
+    return seen.exit_status
+
+
+@command.command("drift")
+@_config_option
+@click.option("--accept", multiple=True, metavar="ID", help="Trust this tool as it is now; '*' means all.")
+@listing_options()
+def show_drift(config: str, accept: tuple[str, ...], output: str) -> int:
+    """Show which tools are defined otherwise than when they were first seen. Exit status 1 when there are any."""
+    from awf.interfaces.cli.gateway_look import look_at_drift
+
+    seen = look_at_drift(config, accept)
+    if output == "json":
+        echo_json(seen.document())
+    else:
+        echo_lines(seen.lines())
+    return seen.exit_status
+
+
+@command.command("call")
+@_config_option
+@_profile_option
+@click.argument("tool")
+@click.argument("arguments", default="{}", metavar="[JSON]")
+@listing_options()
+def call_tool(config: str, profile: str, tool: str, arguments: str, output: str) -> int:
+    """Call one tool, as an agent would, and print its result."""
+    from awf.interfaces.cli.gateway_look import call_once
+
+    called = call_once(config, profile, tool, arguments)
+    if output == "json":
+        echo_json(called.result)
+    else:
+        echo_lines(called.lines())
+    return called.exit_status

@@ -1,0 +1,230 @@
+"""A look at the gateway from the shell: its servers are started, asked, and ended again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from awf.domain.errors import AwfError
+from awf.domain.problem import suggest
+from awf.interfaces.cli.options import make_app
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+    from awf.application.gateway.gateway import Gateway
+    from awf.application.gateway.pinning import Drift
+    from awf.bootstrap.gateways import GatewayHouse
+
+__all__ = ["call_once", "look_at_drift", "look_at_tools"]
+
+T = TypeVar("T")
+
+
+class SeenTools(NamedTuple):
+    tools: list[dict[str, Any]]
+    servers: list[dict[str, Any]]
+    drift: list[dict[str, Any]]
+
+    @property
+    def exit_status(self) -> int:
+        """A server that cannot be used is worth knowing of in a script."""
+        return 3 if any(server["state"] == "failed" for server in self.servers) else 0
+
+    def document(self) -> dict[str, Any]:
+        keys = ("name", "transport", "state", "detail", "protocol", "tools")
+        servers = [{key: server[key] for key in keys} for server in self.servers]
+        return {"tools": self.tools, "servers": servers, "drift": self.drift}
+
+    def lines(self) -> Iterator[str]:
+        for server in self.servers:
+            tools = [tool for tool in self.tools if tool["server"] == server["name"]]
+            told = f", {server['protocol']}" if server["protocol"] else ""
+            yield f"{server['name']}  {server['state']}{told}, {len(tools)} tools"
+            if server["detail"]:
+                yield f"  {server['detail']}"
+            for tool in tools:
+                yield from _tool_lines(tool)
+        if self.drift:
+            yield ""
+            yield "Definitions that have changed since they were first seen (awf gateway drift):"
+            yield from (f"  {change['id']}  {change['what']}" for change in self.drift)
+
+
+def _tool_lines(tool: dict[str, Any]) -> Iterator[str]:
+    own = tool["id"].partition(":")[2]
+    was = f"  (there: {own})" if tool["name"] != own else ""
+    if tool["quarantined"]:
+        yield f"  {tool['name']}{was}  withheld: its definition has changed"
+        return
+    shown = tool["published"]
+    schema = shown.get("inputSchema")
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    required = schema.get("required", []) if isinstance(schema, dict) else []
+    names = [
+        f"{name}*" if name in required else name
+        for name in (properties if isinstance(properties, dict) else ())
+    ]
+    yield f"  {tool['name']}({', '.join(names)}){was}"
+    text = " ".join(str(shown.get("description", "")).split())
+    if text and text != tool["name"]:
+        yield f"      {text[:100]}{'…' if len(text) > 100 else ''}"
+
+
+def look_at_tools(config: str, profile: str) -> SeenTools:
+    async def look(house: GatewayHouse, gateway: Gateway) -> SeenTools:
+        desk = house.desk(gateway)
+        tools, status = desk.tools(), desk.status()
+        if profile:
+            tools = [tool for tool in tools if profile in tool["profiles"]]
+        return SeenTools(tools, status["servers"], status["drift"])
+
+    return _with_gateway(config, look, profile)
+
+
+class Called(NamedTuple):
+    result: dict[str, Any]
+
+    @property
+    def exit_status(self) -> int:
+        return 3 if self.result.get("isError") is True else 0
+
+    def lines(self) -> Iterator[str]:
+        structured = self.result.get("structuredContent")
+        content = self.result.get("content")
+        blocks = content if isinstance(content, list) else []
+        for block in blocks:
+            if block.get("type") == "text":
+                yield from str(block.get("text", "")).splitlines()
+            else:
+                yield json.dumps(block, ensure_ascii=False)
+        if not blocks and structured is not None:
+            yield json.dumps(structured, ensure_ascii=False, indent=2)
+
+
+def call_once(config: str, profile: str, tool: str, arguments: str) -> Called:
+    given = _arguments(arguments)
+
+    async def call(_house: GatewayHouse, gateway: Gateway) -> Called:
+        from awf.application.gateway.client import Client, Exchange
+        from awf.domain.mcp import LEGACY_VERSIONS, RpcError
+
+        client = Client(
+            version=LEGACY_VERSIONS[-1],
+            modern=False,
+            capabilities={},
+            info={"name": "awf gateway call"},
+            id="shell",
+            profile=profile,
+        )
+        exchange = Exchange(client, 1, _Silence(), meta={}, headers={})
+        try:
+            result = await gateway.answer(exchange, "tools/call", {"name": tool, "arguments": given})
+        except RpcError as error:
+            raise _refused(gateway, tool, profile, error) from error
+        assert isinstance(result, dict)
+        return Called(result)
+
+    return _with_gateway(config, call, profile)
+
+
+class _Silence:
+    def send(self, message: dict[str, Any]) -> bool:
+        del message
+        return False
+
+
+def _refused(gateway: Gateway, tool: str, profile: str, error: Exception) -> AwfError:
+    names = [one["name"] for one in gateway.fleet.offers.within(profile).definitions()]
+    if gateway.fleet.offers.find(tool, profile) is None:
+        close = suggest(tool, names)
+        hint = f"did you mean '{close}'?" if close else "`awf gateway tools` lists them."
+        return AwfError("USER.GATEWAY.UNKNOWN_TOOL", f"There is no tool '{tool}'.", hint=hint)
+    return AwfError("EXECUTION.MCP_SERVER.PROTOCOL", str(error), hint="Its server has refused the call.")
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        message = f"The arguments are not JSON: {error}."
+        raise AwfError("USER.INPUT.USAGE", message, hint="""Write them as '{"city": "Oslo"}'.""") from None
+    if not isinstance(given, dict):
+        message = "The arguments must be a JSON object."
+        raise AwfError("USER.INPUT.USAGE", message, hint="""Write them as '{"city": "Oslo"}'.""")
+    return given
+
+
+class SeenDrift(NamedTuple):
+    drift: Drift
+    accepted: list[str]
+
+    @property
+    def exit_status(self) -> int:
+        return 1 if self.drift.changes and not self.accepted else 0
+
+    def document(self) -> dict[str, Any]:
+        changes = [{"id": one.id, "kind": one.kind, "what": one.what} for one in self.drift.changes]
+        return {"changes": changes, "accepted": self.accepted}
+
+    def lines(self) -> Iterator[str]:
+        from awf.application.gateway.pinning import described
+
+        if self.accepted:
+            yield from (f"accepted: {one}" for one in self.accepted)
+        elif not self.drift.changes:
+            yield "Every tool is defined as it was when it was first seen."
+        else:
+            yield from described(self.drift)
+            yield ""
+            yield "To trust them as they are now: awf gateway drift --accept ID (or --accept '*')"
+
+
+def look_at_drift(config: str, accept: Sequence[str]) -> SeenDrift:
+    async def look(house: GatewayHouse, gateway: Gateway) -> SeenDrift:
+        from awf.application.gateway.pinning import accepted, compare
+
+        offered = {name: one.tools for name, one in gateway.fleet.servers.items() if one.state == "ready"}
+        store, clock = house.pins, gateway.fleet.clock
+        quarantine = house.file.pinning.mode == "quarantine"
+        drift = compare(store.load(), offered, now=clock(), quarantine_new=quarantine)
+        if not accept:
+            return SeenDrift(drift, [])
+        wanted = None if "*" in accept else list(accept)
+        pins = accepted(drift.pins, drift, wanted, now=clock())
+        problem = store.save(pins)
+        if problem is not None:
+            raise AwfError(problem.code, problem.message, hint=problem.hint)
+        left = {one.id for one in compare(pins, offered, now=clock(), quarantine_new=quarantine).changes}
+        return SeenDrift(drift, [one.id for one in drift.changes if one.id not in left])
+
+    return _with_gateway(config, look)
+
+
+def _with_gateway(config: str, work: Callable[[GatewayHouse, Gateway], Awaitable[T]], profile: str = "") -> T:
+    from awf.bootstrap.gateways import GatewayHouse, gateway_path
+
+    app = make_app()
+    path = gateway_path(app, config)
+
+    async def run() -> T:
+        app.set_up_logging()
+        house = GatewayHouse(app, path)
+        if profile and profile not in house.file.profiles:
+            close = suggest(profile, house.file.profiles)
+            known = ", ".join(house.file.profiles) or "none"
+            hint = f"did you mean '{close}'?" if close else f"There are: {known}."
+            raise AwfError("USER.INPUT.USAGE", f"There is no profile '{profile}'.", hint=hint)
+        gateway = house.open()
+        gateway.fleet.start()
+        try:
+            await gateway.fleet.settle()
+            if gateway.fleet.problems:
+                raise house.located(gateway.fleet.problems)
+            return await work(house, gateway)
+        finally:
+            await gateway.close()
+            await app.close()
+
+    return asyncio.run(run())

@@ -1,0 +1,180 @@
+"""One client on one connection that carries messages both ways: standard streams, a Unix socket, the older SSE."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from awf.application.gateway.client import Exchange
+from awf.application.running.tasks import spawn
+from awf.domain.mcp import INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
+from awf.interfaces.mcp.gateway.messages import (
+    checked_id,
+    decoded,
+    encode,
+    error_of,
+    failure,
+    request_parts,
+    success,
+)
+from awf.interfaces.mcp.gateway.newer_era import is_newer, modern_client
+from awf.interfaces.mcp.gateway.sessions import legacy_client
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from awf.application.gateway.client import Client
+    from awf.application.gateway.gateway import Gateway
+
+__all__ = ["Conversation"]
+
+MOST_OPEN = 1000  # requests that wait for their answers
+_BEFORE_HANDSHAKE = frozenset({"ping", "server/discover"})
+
+
+class Conversation:
+    """A `Reach` of its own. `write` sends one message; False when nobody reads any more."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        write: Callable[[bytes], bool],
+        *,
+        key: str = "",
+        profile: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self._gateway = gateway
+        self._write = write
+        self._key = key
+        self._profile = profile
+        self._headers = headers or {}
+        self._client: Client | None = None  # after the handshake of the older era
+        self._open: dict[Any, asyncio.Task[None]] = {}
+
+    def send(self, message: dict[str, Any]) -> bool:
+        return self._write(encode(message))
+
+    def receive(self, data: bytes) -> None:
+        """Take one frame. Answers go out when they are ready."""
+        try:
+            message = decoded(data)
+        except RpcError as error:
+            self._write(failure(None, error))
+            return
+        if isinstance(message, list):
+            self._batch(message)
+        else:
+            self._take(message)
+
+    def refuse(self, error: RpcError) -> None:
+        self._write(failure(None, error))
+
+    def _batch(self, messages: list[Any]) -> None:
+        if self._client is None or self._client.version != "2025-03-26" or not messages:
+            error = RpcError(INVALID_REQUEST, "Invalid request: there are no batches here")
+            self._write(failure(None, error))
+            return
+        spawn(self._answer_all(messages), "answering a batch")
+
+    async def _answer_all(self, messages: list[Any]) -> None:
+        answers: list[bytes] = []
+        for message in messages:
+            if isinstance(message, dict) and "id" in message and "method" in message:
+                answers.append(await self._answered(message))
+            else:
+                self._take(message)
+        if answers:
+            self._write(b"[" + b",".join(answers) + b"]")
+
+    def _take(self, message: Any) -> None:
+        if not isinstance(message, dict):
+            self._write(failure(None, RpcError(INVALID_REQUEST, "Invalid request: not an object")))
+        elif "method" not in message:
+            if self._client is not None:
+                self._client.answered(message)
+        elif "id" not in message:
+            self._notified(message)
+        else:
+            self._requested(message)
+
+    def _requested(self, message: dict[str, Any]) -> None:
+        try:
+            request_id = checked_id(message, self._open)
+        except RpcError as error:
+            self._write(failure(None, error))
+            return
+        if len(self._open) >= MOST_OPEN:
+            text = f"Too many requests at once: {MOST_OPEN} wait for their answers."
+            self._write(failure(request_id, RpcError(-32603, text)))
+            return
+        task = self._open[request_id] = spawn(self._serve(request_id, message), "a request")
+        task.add_done_callback(lambda done: self._forget(request_id, done))
+
+    def _forget(self, request_id: Any, task: asyncio.Task[None]) -> None:
+        if self._open.get(request_id) is task:
+            del self._open[request_id]
+
+    async def _serve(self, request_id: Any, message: dict[str, Any]) -> None:
+        answer = await self._answered(message)
+        self._open.pop(request_id, None)
+        self._write(answer)
+
+    async def _answered(self, message: dict[str, Any]) -> bytes:
+        request_id = message["id"]
+        try:
+            method, params, meta = request_parts(message)
+            if method == "initialize":
+                return success(request_id, await self._initialize(params))
+            client = self._asking(method, meta)
+            exchange = Exchange(client, request_id, self, meta=meta, headers=self._headers)
+            return success(request_id, await self._gateway.answer(exchange, method, params))
+        except RpcError as error:
+            return encode({"jsonrpc": "2.0", "id": request_id, "error": error_of(error)})
+
+    def _asking(self, method: str, meta: dict[str, Any]) -> Client:
+        if is_newer(meta):
+            return modern_client(meta, self._key, self._profile)
+        if self._client is not None:
+            return self._client
+        if method in _BEFORE_HANDSHAKE:
+            return legacy_client({"protocolVersion": ""}, id="", key=self._key, profile=self._profile)
+        # Told at once: clients of the newer era try this, and would wait for long.
+        raise RpcError(METHOD_NOT_FOUND, f"Begin with initialize; there is no {method[:200]} before it.")
+
+    async def _initialize(self, params: dict[str, Any]) -> dict[str, Any]:
+        client = legacy_client(params, id=secrets.token_urlsafe(24), key=self._key, profile=self._profile)
+        client.standing = self
+        result = await self._gateway.greet(client)
+        before, self._client = self._client, client
+        if before is not None:
+            await self._gateway.leave(before)
+        return result
+
+    def _notified(self, message: dict[str, Any]) -> None:
+        try:
+            method, params, _ = request_parts(message)
+        except RpcError:
+            return
+        if method == "notifications/cancelled":
+            wanted = params.get("requestId")
+            task = self._open.pop(wanted, None) if isinstance(wanted, str | int) else None
+            if task is not None:
+                task.cancel()
+        elif self._client is not None:
+            self._gateway.heard(self._client, message)
+
+    async def settled(self, patience: float) -> None:
+        """Until what is under way has been answered, but not for ever."""
+        if self._open:
+            await asyncio.wait(list(self._open.values()), timeout=patience)
+
+    async def close(self) -> None:
+        tasks = list(self._open.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        if self._client is not None:
+            await self._gateway.leave(self._client)

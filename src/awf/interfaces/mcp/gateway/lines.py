@@ -1,0 +1,90 @@
+"""MCP as lines: one message each, over standard streams or a Unix socket."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from awf.domain.mcp import INVALID_REQUEST, RpcError
+from awf.interfaces.mcp.gateway.conversation import Conversation
+from mcpserver.descriptors import Inlet, Outlet
+
+if TYPE_CHECKING:
+    from awf.application.gateway.gateway import Gateway
+
+__all__ = ["LineReader", "serve_descriptors"]
+
+FINISHING_SECONDS = 30.0
+
+
+class LineReader:
+    """Bytes in, messages out. `longest`: of one message."""
+
+    def __init__(self, conversation: Conversation, longest: int) -> None:
+        self._conversation = conversation
+        self._longest = longest
+        self._rest = bytearray()
+        self._skipping = False
+
+    def feed(self, data: bytes) -> None:
+        start = 0
+        while (end := data.find(b"\n", start)) >= 0:
+            self._line(data[start:end])
+            start = end + 1
+        self._keep(data[start:])
+
+    def _keep(self, data: bytes) -> None:
+        if self._skipping:
+            return
+        self._rest += data
+        if len(self._rest) > self._longest:
+            self._rest.clear()
+            self._skipping = True  # to the end of the line
+            self._too_long()
+
+    def _line(self, data: bytes) -> None:
+        if self._skipping:
+            self._skipping = False
+            return
+        line = bytes(self._rest) + data if self._rest else data
+        self._rest.clear()
+        if len(line) > self._longest:
+            self._too_long()
+        elif line and not line.isspace():
+            self._conversation.receive(line)
+
+    def _too_long(self) -> None:
+        text = f"Invalid request: a message is longer than {self._longest} bytes"
+        self._conversation.refuse(RpcError(INVALID_REQUEST, text))
+
+
+async def serve_descriptors(
+    gateway: Gateway, source: int, target: int, *, longest: int, key: str, profile: str = ""
+) -> None:
+    """Serve one client until it has nothing more to say and is answered."""
+    outlet = Outlet(target)
+    broken = False
+
+    def write(data: bytes) -> bool:
+        if not broken:
+            outlet.write(data + b"\n")
+        return not broken
+
+    def lose() -> None:
+        nonlocal broken
+        broken = True
+        inlet.stop()
+
+    conversation = Conversation(gateway, write, key=key, profile=profile)
+    reader = LineReader(conversation, longest)
+    inlet = Inlet(source, reader.feed)
+    outlet.on_full, outlet.on_enough, outlet.on_broken = inlet.pause, inlet.start, lose
+    try:
+        inlet.start()
+        await inlet.ended
+        reader.feed(b"\n")
+        if not broken:
+            await conversation.settled(FINISHING_SECONDS)
+    finally:
+        inlet.stop()
+        await conversation.close()
+        await outlet.close(0 if broken else FINISHING_SECONDS)

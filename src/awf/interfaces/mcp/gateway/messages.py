@@ -1,0 +1,92 @@
+"""Messages of the gateway as bytes and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from awf.domain.mcp import INVALID_REQUEST, PARSE_ERROR, RpcError
+from awf.domain.ports.http_server import HttpReply
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+
+__all__ = [
+    "JSON",
+    "decoded",
+    "encode",
+    "error_of",
+    "failure",
+    "json_reply",
+    "refusal",
+    "request_parts",
+    "success",
+]
+
+JSON = ("Content-Type", "application/json")
+encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+_LONGEST_METHOD = 200
+
+
+def decoded(data: bytes) -> Any:
+    """Raises `RpcError`."""
+    try:
+        return _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as reason:
+        raise RpcError(PARSE_ERROR, f"Parse error: {str(reason)[:200] or 'nested too deeply'}") from None
+
+
+def success(request_id: Any, result: Any) -> bytes:
+    return encode({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+
+def error_of(error: RpcError) -> dict[str, Any]:
+    made: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        made["data"] = error.data
+    return made
+
+
+def failure(request_id: Any, error: RpcError) -> bytes:
+    return encode({"jsonrpc": "2.0", "id": request_id, "error": error_of(error)})
+
+
+def json_reply(body: bytes, status: int = 200, headers: Sequence[tuple[str, str]] = ()) -> HttpReply:
+    return HttpReply(status, (JSON, *headers), body)
+
+
+def refusal(status: int, error: RpcError, request_id: Any = None) -> HttpReply:
+    return json_reply(failure(request_id, error), status)
+
+
+def request_parts(message: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Method, params and `_meta` of a request or notification. Raises `RpcError`."""
+    method, params = message.get("method"), message.get("params")
+    if message.get("jsonrpc") != "2.0" or not isinstance(method, str):
+        raise RpcError(INVALID_REQUEST, 'Invalid request: jsonrpc must be "2.0", and method a string')
+    if params is None:
+        return method, {}, {}
+    meta = params.get("_meta") if isinstance(params, dict) else False
+    if meta is None:
+        return method, params, {}
+    if not isinstance(meta, dict):
+        raise RpcError(-32602, "Invalid params: params and _meta must be objects")
+    return method, params, meta
+
+
+def checked_object(message: Any) -> dict[str, Any]:
+    if not isinstance(message, dict):
+        raise RpcError(INVALID_REQUEST, "Invalid request: not an object")
+    return message
+
+
+def checked_id(message: dict[str, Any], in_use: Container[Any] = ()) -> Any:
+    """That of a request. Raises `RpcError`."""
+    request_id = message.get("id")
+    if isinstance(request_id, bool) or not isinstance(request_id, str | int):
+        raise RpcError(INVALID_REQUEST, "Invalid request: the id must be a string or an integer")
+    if request_id in in_use:
+        raise RpcError(INVALID_REQUEST, f"Invalid request: the id {request_id!r} is in use")
+    return request_id

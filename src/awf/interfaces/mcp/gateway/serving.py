@@ -1,0 +1,257 @@
+"""`awf gateway serve`: open the door, keep the servers going, follow the configuration, and leave in good order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from awf.application.running.tasks import spawn
+from awf.domain.errors import AwfError
+from awf.interfaces.mcp.gateway.http_door import HttpDoor
+
+if TYPE_CHECKING:
+    from awf.application.gateway.gateway import Gateway
+    from awf.bootstrap import App
+    from awf.bootstrap.gateways import GatewayHouse
+    from awf.domain.gateway_file import Listen
+    from awf.domain.ports.http_server import HttpServer
+
+__all__ = ["ServeOptions", "serve"]
+
+TICK = 1.0
+GRACE = 10.0  # seconds that calls have to finish when the gateway stops
+_log = logging.getLogger("awf.gateway")
+
+
+class ServeOptions(NamedTuple):
+    config: str
+    host: str | None = None
+    port: int | None = None
+    stdio: bool = False
+    unix: str = ""
+    profile: str = ""  # of the client on standard streams
+
+
+def serve(app: App, options: ServeOptions) -> int:
+    """Until it is told to stop; the exit status. Raises `AwfError` when it cannot begin."""
+    if options.stdio:
+        from mcpserver.stdio import StandardStreams
+
+        with StandardStreams() as streams:
+            return asyncio.run(_Serving(app, options).run(streams))
+    return asyncio.run(_Serving(app, options).run(None))
+
+
+class _Serving:
+    def __init__(self, app: App, options: ServeOptions) -> None:
+        self._app = app
+        self._options = options
+        self._stop = asyncio.Event()
+        self._reload = asyncio.Event()
+        self._received = 0
+
+    async def run(self, streams: tuple[int, int] | None) -> int:
+        from awf.bootstrap.gateways import GatewayHouse
+
+        self._app.set_up_logging()
+        house = GatewayHouse(self._app, self._options.config)
+        for note in house.notes:
+            _tell(note)
+        gateway = house.open()
+        gateway.fleet.start()
+        self._handle_signals()
+        try:
+            if streams is not None:
+                await self._on_streams(house, gateway, *streams)
+            else:
+                await self._over_http(house, gateway)
+        finally:
+            await gateway.close()
+            await self._app.close()
+        return 128 + self._received if self._received else 0
+
+    def _handle_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def end(number: int) -> None:
+            self._received = number
+            loop.remove_signal_handler(number)  # whoever asks twice gets it the hard way
+            self._stop.set()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, end, number)
+        loop.add_signal_handler(signal.SIGHUP, self._reload.set)
+
+    # Standard streams
+
+    async def _on_streams(self, house: GatewayHouse, gateway: Gateway, source: int, target: int) -> None:
+        from awf.interfaces.mcp.gateway.lines import serve_descriptors
+
+        listen, profile = house.file.listen, self._options.profile
+        serving = spawn(
+            serve_descriptors(
+                gateway, source, target, longest=listen.max_request, key="stdio", profile=profile
+            ),
+            "the client on standard streams",
+            awaited=True,
+        )
+        others: list[asyncio.Task[Any]] = [
+            spawn(self._stop.wait(), "waiting to stop", awaited=True),
+            spawn(self._follow(house, gateway), "following the configuration", awaited=True),
+        ]
+        checking = spawn(self._settled(house, gateway), "the first look", awaited=True)
+        try:
+            done, _ = await asyncio.wait([serving, checking, *others], return_when=asyncio.FIRST_COMPLETED)
+            if checking in done and serving not in done:
+                checking.result()  # a wrong configuration is told, and ends it
+                await asyncio.wait([serving, *others], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (serving, checking, *others):
+                task.cancel()
+            await asyncio.wait([serving, checking, *others])
+
+    # HTTP
+
+    async def _over_http(self, house: GatewayHouse, gateway: Gateway) -> None:
+        listen = self._listen(house)
+        desk = house.desk(gateway)
+        door = HttpDoor(gateway, house.book, desk, quiet=listen.quiet)
+        desk.counts = lambda: (len(door.sessions) + len(door.older), door.streams)
+        server = house.http_server(door.handle, listen)
+        following: asyncio.Task[None] | None = None
+        try:
+            addresses = await self._open_door(server, listen)
+            door.admission = house.admission(listen, addresses)
+            self._announce(house, addresses)
+            await self._settled(house, gateway)
+            following = spawn(
+                self._follow(house, gateway, door, addresses), "following the configuration", awaited=True
+            )
+            stopping = spawn(self._stop.wait(), "waiting to stop", awaited=True)
+            await asyncio.wait([following, stopping], return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+            if following.done():
+                following.result()
+        finally:
+            if following is not None:
+                following.cancel()
+            gateway.fleet.closing.set()
+            await door.close()
+            await server.close(GRACE)
+
+    def _listen(self, house: GatewayHouse) -> Listen:
+        listen, options = house.file.listen, self._options
+        changes: dict[str, object] = {}
+        if options.host is not None:
+            changes["host"] = options.host
+        if options.port is not None:
+            changes["port"] = options.port
+        return msgspec.structs.replace(listen, **changes) if changes else listen
+
+    async def _open_door(self, server: HttpServer, listen: Listen) -> list[str]:
+        """Where clients come in."""
+        if self._options.unix:
+            try:
+                await server.listen_unix(self._options.unix)
+            except OSError as error:
+                raise _cannot_listen(self._options.unix, error) from error
+            return []
+        try:
+            port = await server.listen_tcp(listen.host, listen.port)
+        except OSError as error:
+            raise _cannot_listen(f"{listen.host}:{listen.port}", error) from error
+        host = f"[{listen.host}]" if ":" in listen.host else listen.host
+        return [f"{host}:{port}"]
+
+    def _announce(self, house: GatewayHouse, addresses: list[str]) -> None:
+        where = [f"http://{address}/mcp" for address in addresses] or [f"unix:{self._options.unix}"]
+        _tell(f"listening on {', '.join(where)}")
+        if addresses:
+            for name in house.file.profiles:
+                _tell(f"profile {name}: http://{addresses[0]}/mcp/{name}")
+            _tell(f"what goes on: http://{addresses[0]}/")
+
+    # The configuration
+
+    async def _settled(self, house: GatewayHouse, gateway: Gateway) -> None:
+        """A configuration that does not fit its servers is no configuration."""
+        await gateway.fleet.settle()
+        if gateway.fleet.problems:
+            raise house.located(gateway.fleet.problems)
+        servers = gateway.fleet.servers.values()
+        tools = len(gateway.fleet.offers.view.tools)
+        failed = [server.name for server in servers if server.state == "failed"]
+        _tell(f"{tools} tools of {len(servers) - len(failed)} servers")
+        for server in servers:
+            if server.state == "failed":
+                _tell(f"server {server.name} is not available: {server.detail}")
+
+    async def _follow(
+        self,
+        house: GatewayHouse,
+        gateway: Gateway,
+        door: HttpDoor | None = None,
+        addresses: list[str] | None = None,
+    ) -> None:
+        """Look at the file now and then, and at the clock."""
+        seen, pins = house.fingerprint(), house.pins.load()
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(TICK):
+                    await self._reload.wait()
+            if door is not None:
+                door.tick()
+            now = house.fingerprint()
+            if self._reload.is_set() or (now != seen and now is not None):
+                self._reload.clear()
+                seen = now
+                await self._take_over(house, gateway, door, addresses or [])
+            with contextlib.suppress(AwfError):
+                pinned = house.pins.load()
+                if pinned != pins:
+                    pins = pinned
+                    gateway.fleet.rebuild(anew=True)
+
+    async def _take_over(
+        self, house: GatewayHouse, gateway: Gateway, door: HttpDoor | None, addresses: list[str]
+    ) -> None:
+        try:
+            file = house.read()
+            problems = await gateway.fleet.reload(file)
+            if problems:
+                raise house.located(problems)
+            house.file = file
+            if door is not None:
+                door.admission = house.admission(self._listen(house), addresses)
+        except AwfError as error:
+            house.book.reloaded("error")
+            house.book.changed()
+            _report(error)
+            _tell("the configuration was not taken over; the last one stays")
+            return
+        house.book.reloaded("ok")
+        _tell(f"the configuration was taken over: {len(gateway.fleet.offers.view.tools)} tools")
+
+
+def _cannot_listen(where: str, error: OSError) -> AwfError:
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    hint = "Choose another with --port, or 0 for a free one; or end what listens there."
+    return AwfError("SYSTEM.IO.LISTEN_FAILED", f"Nobody can listen on {where}: {reason}.", hint=hint)
+
+
+def _report(error: AwfError) -> None:
+    from awf.interfaces.cli.failure import report_failure
+
+    report_failure(error, [])
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

@@ -1,0 +1,135 @@
+"""Sessions of the older era: who they are, what they have missed, and when they are over."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from awf.application.gateway.client import Client
+from awf.application.running.tasks import spawn
+from awf.domain.mcp import INVALID_PARAMS, LEGACY_VERSIONS, RpcError
+from awf.interfaces.mcp.gateway.event_log import EventLog
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from awf.application.gateway.gateway import Gateway
+    from awf.interfaces.mcp.gateway.reach import AnswerReach, StandingReach
+
+__all__ = ["Session", "Sessions", "legacy_client"]
+
+IDLE_SECONDS = 1800.0
+MOST = 10_000
+LOGS = 32
+_log = logging.getLogger("awf.gateway")
+
+
+def legacy_client(params: dict[str, Any], *, id: str, key: str, profile: str) -> Client:  # noqa: A002
+    """Whoever sent this `initialize`. Raises `RpcError`."""
+    version, capabilities, info = (
+        params.get("protocolVersion"),
+        params.get("capabilities"),
+        params.get("clientInfo"),
+    )
+    if not isinstance(version, str):
+        raise RpcError(INVALID_PARAMS, "Invalid params: initialize needs protocolVersion, a string")
+    return Client(
+        id=id,
+        version=version if version in LEGACY_VERSIONS else LEGACY_VERSIONS[-1],
+        modern=False,
+        capabilities=capabilities if isinstance(capabilities, dict) else {},
+        info=info if isinstance(info, dict) else {},
+        key=key,
+        profile=profile,
+    )
+
+
+class Session:
+    __slots__ = ("_streams", "client", "key", "logs", "reaches", "standing", "tasks", "used")
+
+    def __init__(self, client: Client, key: str) -> None:
+        self.client = client
+        self.key = key
+        self.used = 0.0
+        self.standing: StandingReach | None = None
+        self.logs: OrderedDict[str, EventLog] = OrderedDict()
+        self.reaches: dict[str, AnswerReach] = {}  # of requests under way, by the name of their log
+        self.tasks: dict[Any, asyncio.Task[Any]] = {}  # by the id of the request
+        self._streams = 0
+
+    def new_log(self) -> EventLog:
+        self._streams += 1
+        log = self.logs[str(self._streams)] = EventLog(str(self._streams))
+        if len(self.logs) > LOGS:
+            for name, old in list(self.logs.items()):
+                if old.complete:
+                    del self.logs[name]
+                    break
+        return log
+
+
+class Sessions:
+    def __init__(self, gateway: Gateway, now: Callable[[], float]) -> None:
+        self._gateway = gateway
+        self._now = now
+        self._sessions: dict[str, Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    @property
+    def streams(self) -> int:
+        return sum(1 for one in self._sessions.values() if one.standing is not None and one.standing.open)
+
+    def new_client(self, params: dict[str, Any], key: str, profile: str) -> Client:
+        return legacy_client(params, id=secrets.token_urlsafe(24), key=key, profile=profile)
+
+    def open(self, client: Client) -> Session:
+        if len(self._sessions) >= MOST:
+            self._drop_oldest()
+        session = self._sessions[client.id] = Session(client, client.key)
+        session.used = self._now()
+        return session
+
+    def find(self, session_id: str, key: str) -> Session | None:
+        """Only for whoever opened it."""
+        session = self._sessions.get(session_id)
+        if session is None or session.key != key:
+            return None
+        session.used = self._now()
+        return session
+
+    async def end(self, session: Session) -> None:
+        if self._sessions.pop(session.client.id, None) is None:
+            return
+        for task in list(session.tasks.values()):
+            task.cancel()
+        if session.standing is not None:
+            session.standing.close()
+        await self._gateway.leave(session.client)
+
+    def sweep(self) -> None:
+        """End those that nobody has used for long."""
+        too_old = self._now() - IDLE_SECONDS
+        for session in list(self._sessions.values()):
+            listening = session.standing is not None and session.standing.open
+            if session.used < too_old and not session.tasks and not listening:
+                spawn(self.end(session), "ending an idle session")
+
+    def pulse(self) -> None:
+        for session in self._sessions.values():
+            if session.standing is not None:
+                session.standing.pulse()
+
+    async def close(self) -> None:
+        for session in list(self._sessions.values()):
+            await self.end(session)
+
+    def _drop_oldest(self) -> None:
+        oldest = min(self._sessions.values(), key=lambda one: one.used)
+        _log.warning("there are more than %d sessions; the one idle for longest ends", MOST)
+        spawn(self.end(oldest), "ending the oldest session")
+        self._sessions.pop(oldest.client.id, None)

@@ -1,0 +1,109 @@
+// The gateway at a glance, its servers, and one server on its own.
+
+import { badge, byId, cell, fill, head, make, row, serverLink, table, toolLink } from "./dom.js";
+import { count, counted, moment, since } from "./words.js";
+
+const STATES = {
+  ready: ["Ready", "good"],
+  starting: ["Starting", "warn"],
+  failed: ["Failed", "bad"],
+  idle: ["Idle", "quiet"],
+  disabled: ["Disabled", "quiet"],
+};
+const DRIFT = { changed: "Changed", new: "New", gone: "Gone" };
+const TOOLS_OF_A_SERVER = 300;
+
+export const stateOf = (server) => badge(...(Object.hasOwn(STATES, server.state) ? STATES[server.state] : [server.state, "quiet"]));
+
+export function showOverview(place, status, tools) {
+  fill(place,
+    tiles(status, tools),
+    troubles(status),
+    make("h2", {}, "Servers"),
+    status.servers.length ? servers(status.servers) : make("p", { class: "faint" }, "The configuration names no server."),
+    drift(status.drift ?? []),
+    profiles(status.profiles ?? []),
+    make("p", { class: "faint" }, "Configuration ", make("code", {}, status.config), `, read again ${counted(status.reloads, "time")}.`));
+}
+
+function tiles(status, tools) {
+  const ready = status.servers.filter((server) => server.state === "ready").length;
+  const failed = status.servers.filter((server) => server.state === "failed").length;
+  const calls = status.servers.reduce((sum, server) => sum + server.calls, 0);
+  const errors = status.servers.reduce((sum, server) => sum + server.errors, 0);
+  const tile = (name, value, more) => make("div", {}, make("dt", {}, name), make("dd", {}, make("b", {}, value), make("span", { class: "faint" }, more)));
+  return make("dl", { class: "tiles" },
+    tile("Servers", `${count(ready)} of ${count(status.servers.length)} ready`, failed ? `${count(failed)} failed` : "none failed"),
+    tile("Tools", `${count(tools.length)} published`, counted((status.profiles ?? []).length, "profile")),
+    tile("Calls", count(calls), `${counted(errors, "error")}, ${count(status.in_flight)} running`),
+    tile("Clients", counted(status.sessions, "session"), counted(status.streams, "open stream")),
+    tile("Running for", since(status.started), `since ${moment(status.started)}`));
+}
+
+/** What a person should look at first. */
+function troubles(status) {
+  const found = [...(status.problems ?? [])];
+  if (status.reload_error) found.unshift(`The changed configuration was not taken over: ${status.reload_error}`);
+  if (!found.length) return null;
+  return make("section", { class: "note", "aria-labelledby": "problems-title" },
+    make("h2", { id: "problems-title" }, counted(found.length, "problem")),
+    make("ul", {}, found.map((text) => make("li", {}, text))));
+}
+
+function servers(all) {
+  const heads = ["Server", "Health", "Protocol", ...["Tools", "Calls", "Errors", "Restarts"].map((title) => ({ title, number: true }))];
+  return table("Health and use of each server", heads, all.map((server) => row({},
+    head(make("a", { href: serverLink(server.name) }, server.name), make("span", { class: "faint block" }, server.transport)),
+    cell("Health", [stateOf(server), server.detail && make("span", { class: "faint block" }, server.detail)]),
+    cell("Protocol", server.protocol || "not known yet"),
+    ...["tools", "calls", "errors", "restarts"].map((key) => number(key, server[key])))));
+}
+
+const number = (key, value) => cell(key[0].toUpperCase() + key.slice(1), count(value), { class: "number" });
+
+function drift(all) {
+  if (!all.length) return null;
+  return [make("h2", {}, "Changed definitions"),
+    table("Tools that are not as they were pinned", ["Tool", "Drift", "What", "Effect"], all.map((one) => row({},
+      head(make("a", { href: toolLink(one.id) }, one.id)),
+      cell("Drift", badge(DRIFT[one.kind] ?? one.kind, "warn")),
+      cell("What", one.what),
+      cell("Effect", one.quarantined ? badge("Quarantined", "bad") : "only reported"))))];
+}
+
+function profiles(all) {
+  if (!all.length) return null;
+  return [make("h2", {}, "Profiles"),
+    table("Parts of the tools, each at its own address", ["Profile", "Description", { title: "Tools", number: true }, "Address"], all.map((one) => row({},
+      head(one.name),
+      cell("Description", one.description || "none"),
+      number("tools", one.tools),
+      cell("Address", make("code", {}, one.path)))))];
+}
+
+/** One server. False when there is none of that name. */
+export function showServer(name, status, tools) {
+  const server = status.servers.find((one) => one.name === name);
+  if (!server) return false;
+  fill(byId("server-title"), "Server ", make("code", {}, name));
+  const entry = (title, ...value) => make("div", {}, make("dt", {}, title), make("dd", {}, value));
+  fill(byId("server"),
+    make("dl", { class: "facts" },
+      entry("Health", stateOf(server), server.detail && ` ${server.detail}`),
+      entry("In this state for", since(server.since), make("span", { class: "faint" }, ` since ${moment(server.since)}`)),
+      entry("Transport", server.transport),
+      entry("Protocol", server.protocol || "not known yet"),
+      entry("Calls", `${count(server.calls)}, ${counted(server.errors, "error")}, ${count(server.in_flight)} running`),
+      entry("Restarts", count(server.restarts))),
+    make("h2", {}, "Its tools"),
+    toolsOf(tools.filter((tool) => tool.server === name)));
+  return true;
+}
+
+function toolsOf(tools) {
+  if (!tools.length) return make("p", { class: "faint" }, "It publishes no tools at the moment.");
+  const left = tools.length - TOOLS_OF_A_SERVER;
+  return [make("ul", { class: "columns" }, tools.slice(0, TOOLS_OF_A_SERVER).map((tool) =>
+    make("li", {}, make("a", { href: toolLink(tool.id) }, tool.name), tool.quarantined && [" ", badge("quarantined", "bad")]))),
+  left > 0 && make("p", {}, `${counted(left, "more tool")}: find them in `, make("a", { href: "#tools" }, "the list of tools"), ".")];
+}
