@@ -404,15 +404,13 @@ class App:
 
         return NobodyThere()
 
-    def set_up_logging(self) -> None:
+    def set_up_logging(self, usual: str = "error") -> None:
+        """`usual`: what is told when nobody has said anything."""
         from awf.infrastructure.telemetry.logs import set_up_logging
 
         settings = self.settings
         set_up_logging(
-            settings.log_level.value or "error",
-            settings.log_format.value,
-            settings.log_file.value,
-            self.masker,
+            settings.log_level.value or usual, settings.log_format.value, settings.log_file.value, self.masker
         )
 
     def log_listener(self) -> Any:

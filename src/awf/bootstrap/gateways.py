@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from awf.domain.errors import AwfError, InvalidWorkflowError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from awf.application.gateway.admission import Admission
     from awf.application.gateway.call_book import CallBook
@@ -110,7 +110,9 @@ class GatewayHouse:
 
         return ServerWays(name, server, self._app.runner, self._app.environment, self._app.http)
 
-    def admission(self, listen: Listen, addresses: Sequence[str]) -> Admission:
+    def admission(
+        self, listen: Listen, addresses: Sequence[str], is_open: Callable[[str], bool]
+    ) -> Admission:
         from awf.application.gateway.admission import Admission
 
         verifier = None
@@ -119,7 +121,7 @@ class GatewayHouse:
 
             folder = os.path.dirname(os.path.abspath(self.path))
             verifier = verifier_for(listen.oauth, self._app.http(), folder)
-        return Admission(listen, addresses, verifier, time.monotonic)
+        return Admission(listen, addresses, verifier, time.monotonic, is_open)
 
     def http_server(self, handler: HttpHandler, listen: Listen) -> HttpServer:
         from awf.domain.ports.http_server import ServerLimits

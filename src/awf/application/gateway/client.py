@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import TYPE_CHECKING, Any, Protocol
 
 from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
@@ -26,6 +27,10 @@ class Reach(Protocol):
 
     def send(self, message: dict[str, Any]) -> bool:
         """False when nobody can hear it."""
+        ...
+
+    def pause(self) -> None:
+        """There is nothing to say for a while; a client that can come back later may be sent away."""
         ...
 
 
@@ -151,7 +156,7 @@ class Client:
 class Exchange:
     """One request of a client, from its arrival to its answer."""
 
-    __slots__ = ("_patience", "_pauses", "_timeout", "client", "headers", "id", "meta", "reach")
+    __slots__ = ("_pauses", "client", "deadline", "headers", "id", "meta", "patience", "reach")
 
     def __init__(
         self,
@@ -167,8 +172,8 @@ class Exchange:
         self.reach = reach
         self.meta = meta  # the `_meta` of the request
         self.headers = headers  # by their names in small letters
-        self._timeout: asyncio.Timeout | None = None
-        self._patience = 0.0
+        self.patience = math.inf  # what its server has, in seconds
+        self.deadline = math.inf  # in the loop's time; -inf: it was over
         self._pauses = 0
 
     @property
@@ -189,17 +194,14 @@ class Exchange:
 
     # Time: a server has so long from its last sign of life, and none runs while somebody else is to answer.
 
-    def timed(self, timeout: asyncio.Timeout, patience: float) -> None:
-        self._timeout, self._patience = timeout, patience
-
     def moved(self) -> None:
-        if self._timeout is not None and not self._pauses and not self._timeout.expired():
-            self._timeout.reschedule(asyncio.get_running_loop().time() + self._patience)
+        if not self._pauses and self.deadline > 0:
+            self.deadline = asyncio.get_running_loop().time() + self.patience
 
     def hold(self) -> None:
         self._pauses += 1
-        if self._timeout is not None and not self._timeout.expired():
-            self._timeout.reschedule(None)
+        if self.deadline > 0:
+            self.deadline = math.inf
 
     def go_on(self) -> None:
         self._pauses -= 1

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from awf.domain.mcp_server import transport_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from awf.application.gateway.call_book import CallBook, Subscription
     from awf.application.gateway.gateway import Gateway
     from awf.application.gateway.metrics import Gauges
+    from awf.domain.override import ToolOverride
 
 __all__ = ["GatewayDesk"]
 
@@ -94,22 +95,20 @@ class GatewayDesk:
         fleet = self._gateway.fleet
         names = list(fleet.file.profiles)
         within = {name: {one.id for one in fleet.offers.within(name).tools} for name in names}
-        shown = []
-        for one in fleet.offers.view.tools:
-            original = next(
-                (tool for tool in fleet.servers[one.server].tools if tool.get("name") == one.tool), {}
-            )
-            shown.append(
-                {
-                    "id": one.id,
-                    "name": one.definition["name"],
-                    "server": one.server,
-                    "original": original,
-                    "published": one.definition,
-                    "profiles": [name for name in names if one.id in within[name]],
-                    "quarantined": False,
-                }
-            )
+        originals = {name: _by_name(server.tools) for name, server in fleet.servers.items()}
+        shown = [
+            {
+                "id": one.id,
+                "name": one.definition["name"],
+                "server": one.server,
+                "original": originals[one.server].get(one.tool, {}),
+                "published": one.definition,
+                "profiles": [name for name in names if one.id in within[name]],
+                "quarantined": False,
+                "edits": _edits(fleet.file.overrides.get(one.id)),
+            }
+            for one in fleet.offers.view.tools
+        ]
         return [*shown, *self._withheld()]
 
     def _withheld(self) -> list[dict[str, Any]]:
@@ -118,7 +117,7 @@ class GatewayDesk:
         for tool_id in sorted(fleet.withheld):
             server, _, name = tool_id.partition(":")
             tools = fleet.servers[server].tools if server in fleet.servers else ()
-            original = next((tool for tool in tools if tool.get("name") == name), {})
+            original = _by_name(tools).get(name, {})
             found.append(
                 {
                     "id": tool_id,
@@ -145,3 +144,18 @@ class GatewayDesk:
             "server_restarts": {name: one.restarts for name, one in servers.items()},
             "in_flight": self._book.in_flight,
         }
+
+
+def _by_name(tools: Sequence[dict[str, Any]]) -> dict[Any, dict[str, Any]]:
+    return {tool.get("name"): tool for tool in tools}
+
+
+def _edits(override: ToolOverride | None) -> dict[str, Any]:
+    """Which arguments are not what they were. No values: they may be secret."""
+    if override is None:
+        return {"hidden": [], "sent": [], "renamed": {}}
+    return {
+        "hidden": [field for field in override.hide_fields if field not in override.defaults],
+        "sent": list(override.defaults),
+        "renamed": override.rename_fields,
+    }

@@ -359,6 +359,9 @@ class _Nowhere:
         del message
         return False
 
+    def pause(self) -> None:
+        pass
+
 
 def _names(pattern: str, server: str) -> bool:
     return fnmatchcase(server, pattern.partition(":")[0])

@@ -165,6 +165,10 @@ class Lane:
         finally:
             self._answering.pop(_key(message["id"]), None)
 
+    def paused(self, tag: object) -> None:
+        if isinstance(tag, Exchange):
+            tag.reach.pause()
+
     def _withdrawn(self, message: dict[str, Any]) -> None:
         """The server no longer wants to know."""
         params = message.get("params")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
+from awf.application.gateway.clockwork import Clockwork
 from awf.application.gateway.lane import Lane, LaneKey, guise_of, lane_key
 from awf.application.gateway.listing import fetch_all
 from awf.application.running.tasks import end_task, spawn
@@ -78,6 +79,7 @@ class Server:
         self._lanes: dict[LaneKey, Lane] = {}
         self._only_modern = False
         self._slots = asyncio.Semaphore(config.concurrency)
+        self._clockwork = Clockwork(config.patience)
         self._nudged = asyncio.Event()
         self._supervising: asyncio.Task[None] | None = None
         self._fetched = 0.0
@@ -200,11 +202,11 @@ class Server:
 
     def _failed(self, reason: Exception, pause: float) -> None:
         said = getattr(reason, "message", "") or f"it did not answer within {self.config.patience:g} s"
-        hint = getattr(reason, "hint", "")
+        detail = f"{said} {getattr(reason, 'hint', '')}".strip()
         self._retry_at = asyncio.get_running_loop().time() + pause
-        if self.state != "failed" or self.detail != said:
-            _log.warning("MCP server %s is not available: %s %s", self.name, said, hint)
-        self._moved("failed", said)
+        if self.settled.is_set() and (self.state != "failed" or self.detail != detail):
+            _log.warning("MCP server %s is not available: %s", self.name, detail)
+        self._moved("failed", detail)
 
     def _moved(self, state: ServerState, detail: str = "") -> None:
         if (state, detail) != (self.state, self.detail):
@@ -229,19 +231,23 @@ class Server:
             raise self._still_failed()
         if lane is None:
             lane = await self.lane_for(exchange.client)
-        async with self._slots:
-            try:
-                async with asyncio.timeout(self.config.patience) as timeout:
-                    exchange.timed(timeout, self.config.patience)
-                    return await lane.exchange(exchange, method, params, headers)
-            except TimeoutError as reason:
-                message = f'MCP server "{self.name}" did not answer within {self.config.patience:g} s.'
-                hint = "Raise its `timeout`, or ask for less."
-                raise AwfError("EXECUTION.MCP_SERVER.TIMEOUT", message, hint=hint) from reason
-            except AwfError as reason:
-                if reason.code == _UNAVAILABLE:
-                    self.nudge()
+        await self._slots.acquire()
+        try:
+            self._clockwork.start(exchange)
+            return await lane.exchange(exchange, method, params, headers)
+        except asyncio.CancelledError as reason:
+            if not self._clockwork.is_over(exchange):
                 raise
+            message = f'MCP server "{self.name}" did not answer within {self.config.patience:g} s.'
+            hint = "Raise its `timeout`, or ask for less."
+            raise AwfError("EXECUTION.MCP_SERVER.TIMEOUT", message, hint=hint) from reason
+        except AwfError as reason:
+            if reason.code == _UNAVAILABLE:
+                self.nudge()
+            raise
+        finally:
+            self._clockwork.stop(exchange)
+            self._slots.release()
 
     def _still_failed(self) -> AwfError:
         seconds = max(0.0, self._retry_at - asyncio.get_running_loop().time())

@@ -126,8 +126,11 @@ class HttpServer(Protocol):
         """The port, also when 0 let the system choose. Raises OSError."""
         ...
 
-    async def listen_unix(self, path: str) -> None:
-        """On a socket that only this user may enter. Raises OSError, also when somebody else listens there."""
+    async def listen_unix(self, path: str, lines: Callable[[], object] | None = None) -> None:
+        """On a socket that only this user may enter. Raises OSError, also when somebody else listens there.
+
+        `lines` makes the asyncio protocol for clients that do not begin with HTTP but with JSON.
+        """
         ...
 
     async def close(self, grace: float) -> None:

@@ -34,6 +34,10 @@ class Hearer(Protocol):
         """The result. Raises `RpcError`."""
         ...
 
+    def paused(self, tag: object) -> None:
+        """The server has ended the answer to a request for now; it is being asked for the rest."""
+        ...
+
 
 class Upstream(Protocol):
     """One way to a server: connected when it is first needed, and again when the connection is lost."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["LeanHttpClient"]
 
 ADDRESSES_KEPT = 64
+HEADS_KEPT = 256
+LONGEST_KEPT = 2048
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _OURS = frozenset({"content-length", "transfer-encoding", "connection"})
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -33,6 +34,7 @@ class LeanHttpClient:
     def __init__(self) -> None:
         self._pools: dict[tuple[bool, str, int], ConnectionPool] = {}
         self._addresses: dict[str, Address] = {}
+        self._heads: dict[tuple[object, ...], bytes] = {}
 
     async def send(
         self,
@@ -44,7 +46,7 @@ class LeanHttpClient:
         repeatable: bool = False,
     ) -> Response:
         address = self._address(url)
-        data = _request(method, address, headers or {}, body)
+        data = self._head(method, address, headers or {}, len(body)) + body
         pool = self._pool(address)
         connection = await pool.take()
         was_kept = connection.reused
@@ -68,6 +70,18 @@ class LeanHttpClient:
             self._addresses[url] = address
         return address
 
+    def _head(self, method: str, address: Address, headers: Mapping[str, str], length: int) -> bytes:
+        """Requests to one place differ in little but their bodies."""
+        key = (method, address, length, *headers.items())
+        head = self._heads.get(key)
+        if head is None:
+            head = _head(method, address, headers, length)
+            if len(self._heads) >= HEADS_KEPT:
+                self._heads.clear()
+            if len(head) <= LONGEST_KEPT:
+                self._heads[key] = head
+        return head
+
     def _pool(self, address: Address) -> ConnectionPool:
         origin = address[:3]
         pool = self._pools.get(origin)
@@ -76,16 +90,15 @@ class LeanHttpClient:
         return pool
 
 
-def _request(method: str, address: Address, headers: Mapping[str, str], body: bytes) -> bytes:
+def _head(method: str, address: Address, headers: Mapping[str, str], length: int) -> bytes:
     fields = {"host": f"Host: {address.authority}", "user-agent": f"User-Agent: awf/{__version__}"}
     fields.update(_field(key, value) for key, value in headers.items())
-    if body or method in _WITH_BODY:
-        fields["content-length"] = f"Content-Length: {len(body)}"
+    if length or method in _WITH_BODY:
+        fields["content-length"] = f"Content-Length: {length}"
     lines = "\r\n".join(fields.values())
-    return f"{method} {address.target} HTTP/1.1\r\n{lines}\r\n\r\n".encode() + body
+    return f"{method} {address.target} HTTP/1.1\r\n{lines}\r\n\r\n".encode()
 
 
-@functools.lru_cache(maxsize=256)  # most requests repeat most of their headers
 def _field(key: str, value: str) -> tuple[str, str]:
     """By its name in small letters, as it is sent."""
     # A line end would begin a header, or a whole request, of somebody else's making.

@@ -18,6 +18,7 @@ __all__ = ["ConnectionPool"]
 
 IDLE_SECONDS = 4.0  # common servers close an idle connection after five
 IDLE_CONNECTIONS = 64
+RESTED_SECONDS = 0.01  # a connection that was used just now is not looked at first
 CONNECT_SECONDS = 10.0
 CLOSING_SECONDS = 1.0
 
@@ -35,7 +36,8 @@ class ConnectionPool:
         """A connection for one exchange. Raises `HttpUnreachable`."""
         while self._idle and not fresh:
             connection = self._idle.pop()
-            if not connection.is_stale():
+            rested = asyncio.get_running_loop().time() - connection.idle_since
+            if rested < RESTED_SECONDS or not connection.is_stale():
                 return connection
             connection.abort()
         return await self._connect()

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 
 from awf.domain.ports.http_server import ServerLimits
 from awf.infrastructure.http_server.connection import HttpConnection
+from awf.infrastructure.http_server.first_byte import FirstByte
 from awf.infrastructure.http_server.listening import BACKLOG, UnixPlace, listen_on_host
 from awf.infrastructure.http_server.refusal import Refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from awf.domain.ports.http_server import HttpHandler
 
 __all__ = ["LeanHttpServer"]
@@ -51,12 +54,16 @@ class LeanHttpServer:
         self._listening += servers
         return port
 
-    async def listen_unix(self, path: str) -> None:
+    async def listen_unix(self, path: str, lines: Callable[[], object] | None = None) -> None:
         place = UnixPlace(path)
         sock = place.bind()
         try:
             loop = asyncio.get_running_loop()
-            server = await loop.create_unix_server(lambda: HttpConnection(self), sock=sock, backlog=BACKLOG)
+            server = await loop.create_unix_server(
+                lambda: HttpConnection(self) if lines is None else FirstByte(HttpConnection(self), lines),
+                sock=sock,
+                backlog=BACKLOG,
+            )
         except BaseException:
             sock.close()
             place.remove()

@@ -47,6 +47,7 @@ class McpClient:
         timeout: float,
         on_notification: Callable[[dict[str, Any], object], None] = lambda _message, _tag: None,
         on_request: Callable[[dict[str, Any], object], Awaitable[dict[str, Any]]] | None = None,
+        on_pause: Callable[[object], None] = lambda _: None,
         capabilities: dict[str, Any] | None = None,
         client_info: dict[str, Any] = CLIENT_INFO,
         restarts: Restarts | None = None,
@@ -62,6 +63,7 @@ class McpClient:
         self._timeout = timeout
         self._on_notification = on_notification
         self._on_request = on_request
+        self._on_pause = on_pause
         self._capabilities = capabilities or {}
         self._client_info = client_info
         self._version = version
@@ -238,7 +240,8 @@ class McpClient:
     async def _try(self, known: Era | None) -> Channel:
         if self._closed:
             raise unavailable(f'The connection to MCP server "{self.name}" was closed.')
-        correlation = Correlation(self._on_notification, self._asked if self._on_request else None)
+        asked = self._asked if self._on_request else None
+        correlation = Correlation(self._on_notification, asked, self._on_pause)
         channel = self._opening = self._open_channel(correlation)
         us = Introduction(
             channel, self.name, self._capabilities, self._patience, self._client_info, self._version

@@ -59,7 +59,9 @@ class Correlation:
         self,
         on_notification: Callable[[dict[str, Any], object], None],
         on_request: Callable[[dict[str, Any], object], None] | None = None,
+        on_pause: Callable[[object], None] = lambda _: None,
     ) -> None:
+        self.paused = on_pause  # the server ended the answer of a call for now, and is asked for the rest
         self._on_notification = on_notification
         self._on_request = on_request  # whoever takes requests answers them in their own time
         self._pending: dict[Any, Call] = {}

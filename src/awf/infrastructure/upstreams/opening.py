@@ -77,6 +77,7 @@ class ServerWays:
             self._open_channel,
             on_notification=hearer.notified,
             on_request=hearer.asked,
+            on_pause=hearer.paused,
             capabilities=guise.capabilities,
             client_info=guise.client_info,
             legacy=guise.legacy,

@@ -134,6 +134,9 @@ class _Silence:
         del message
         return False
 
+    def pause(self) -> None:
+        pass
+
 
 def _refused(gateway: Gateway, tool: str, profile: str, error: Exception) -> AwfError:
     names = [one["name"] for one in gateway.fleet.offers.within(profile).definitions()]

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from awf.interfaces.web.desk import Desk, Watch
-from awf.interfaces.web.page import serve_page
+from awf.interfaces.web.page import is_open_to_all, serve_page
 
-__all__ = ["Desk", "Watch", "serve_page"]
+__all__ = ["Desk", "Watch", "is_open_to_all", "serve_page"]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from awf.domain.ports.http_server import HeaderFields, HttpRequest
     from awf.interfaces.web.desk import Desk
 
-__all__ = ["serve_page"]
+__all__ = ["is_open_to_all", "serve_page"]
 
 # Nothing but our own files, and no way to turn text into markup: what the page shows was written by strangers.
 _POLICY = (
@@ -32,6 +32,11 @@ _JSON = "application/json"
 _TEXT = "text/plain; charset=utf-8"
 _EVENTS = "/api/events"
 _ASSETS = "/assets/"
+
+
+def is_open_to_all(path: str) -> bool:
+    """Whether the door should let people in without a token: the page itself, which tells nothing and asks for it."""
+    return path == "/" or path.startswith(_ASSETS)
 
 
 async def serve_page(request: HttpRequest, desk: Desk) -> HttpReply | None:

@@ -51,7 +51,10 @@ class _Welcome(msgspec.Struct, frozen=True):
 
 
 class Admission:
-    """`addresses`: host:port of each socket, the port that was really taken. `now`: seconds that never go back."""
+    """`addresses`: host:port of each socket, the port that was really taken. `now`: seconds that never go back.
+
+    `is_open` says of which addresses, besides those for watchdogs, there is nothing to hide.
+    """
 
     def __init__(
         self,
@@ -59,6 +62,7 @@ class Admission:
         addresses: Iterable[str],
         verifier: TokenVerifier | None,
         now: Callable[[], float],
+        is_open: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._oauth = listen.oauth
         self._guarded = listen.needs_token
@@ -71,6 +75,7 @@ class Admission:
         self._verifier = verifier
         self._rate = RateLimit(listen.rate) if listen.rate is not None else None
         self._now = now
+        self._is_open = is_open
         self._places = listen.concurrency
         self._working = 0
         self._verdicts: dict[tuple[str, str | None], _Welcome | HttpReply] = {}
@@ -155,7 +160,7 @@ class Admission:
 
     async def _enter(self, request: HttpRequest, host: str) -> Caller | HttpReply:
         path = request.path
-        if path in OPEN_PATHS:
+        if path in OPEN_PATHS or self._is_open(path):
             return self._local(request.client)
         if not self._guarded:
             return self._limited(self._local(request.client))

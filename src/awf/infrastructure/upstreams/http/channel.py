@@ -82,6 +82,8 @@ class HttpChannel:
         try:
             last_event = await self._post(call)
             if not call.answer.done():
+                if last_event and self._is_legacy:
+                    self.correlation.paused(call.tag)
                 await self._resume(call, last_event)
             return await call.answer
         except asyncio.CancelledError:

@@ -48,25 +48,32 @@ class Door:
     ) -> HttpAnswer:
         """`repeatable`: doing it twice does no harm."""
         if self._authorization is None:
-            return await self._follow(method, headers, body, repeatable=repeatable)
+            answer = await self._send_to(self._url, method, headers, body, repeatable=repeatable)
+            if answer.status not in _REDIRECTED:
+                return answer
+            return await self._follow(answer, method, headers, body, repeatable=repeatable)
         shown = {**headers, "Authorization": await self._authorization(False)}
-        answer = await self._follow(method, shown, body, repeatable=repeatable)
+        answer = await self._send_to(self._url, method, shown, body, repeatable=repeatable)
+        answer = await self._follow(answer, method, shown, body, repeatable=repeatable)
         if answer.status != 401:
             return answer
         answer.finish()  # refused before it was looked at, so sending it again does no harm
         shown["Authorization"] = await self._authorization(True)
-        return await self._follow(method, shown, body, repeatable=repeatable)
+        answer = await self._send_to(self._url, method, shown, body, repeatable=repeatable)
+        return await self._follow(answer, method, shown, body, repeatable=repeatable)
 
     async def _follow(
-        self, method: str, headers: Mapping[str, str], body: bytes, *, repeatable: bool
+        self, answer: HttpAnswer, method: str, headers: Mapping[str, str], body: bytes, *, repeatable: bool
     ) -> HttpAnswer:
+        """The answer at the place to which this one leads, if it does."""
         target = self._url
         for _ in range(REDIRECTS + 1):
-            answer = await self._send_to(target, method, headers, body, repeatable=repeatable)
             if answer.status not in _REDIRECTED or "location" not in answer.headers:
                 return answer
             answer.finish()
             target = self._redirected(target, answer)
+            answer = await self._send_to(target, method, headers, body, repeatable=repeatable)
+        answer.finish()
         raise nonsense(f'MCP server "{self._name}" redirects in circles.', hint="Correct its `url`.")
 
     def _redirected(self, source: str, answer: HttpAnswer) -> str:

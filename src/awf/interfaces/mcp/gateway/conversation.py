@@ -56,6 +56,9 @@ class Conversation:
     def send(self, message: dict[str, Any]) -> bool:
         return self._write(encode(message))
 
+    def pause(self) -> None:
+        pass
+
     def receive(self, data: bytes) -> None:
         """Take one frame. Answers go out when they are ready."""
         try:
@@ -146,11 +149,10 @@ class Conversation:
     async def _initialize(self, params: dict[str, Any]) -> dict[str, Any]:
         client = legacy_client(params, id=secrets.token_urlsafe(24), key=self._key, profile=self._profile)
         client.standing = self
-        result = await self._gateway.greet(client)
-        before, self._client = self._client, client
+        before, self._client = self._client, client  # at once: some clients do not wait for the answer
         if before is not None:
             await self._gateway.leave(before)
-        return result
+        return await self._gateway.greet(client)
 
     def _notified(self, message: dict[str, Any]) -> None:
         try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, cast
 
+from awf.application.running.tasks import spawn
 from awf.domain.mcp import INVALID_REQUEST, RpcError
 from awf.interfaces.mcp.gateway.conversation import Conversation
 from mcpserver.descriptors import Inlet, Outlet
@@ -11,7 +13,7 @@ from mcpserver.descriptors import Inlet, Outlet
 if TYPE_CHECKING:
     from awf.application.gateway.gateway import Gateway
 
-__all__ = ["LineReader", "serve_descriptors"]
+__all__ = ["LineProtocol", "LineReader", "serve_descriptors"]
 
 FINISHING_SECONDS = 30.0
 
@@ -55,6 +57,45 @@ class LineReader:
     def _too_long(self) -> None:
         text = f"Invalid request: a message is longer than {self._longest} bytes"
         self._conversation.refuse(RpcError(INVALID_REQUEST, text))
+
+
+class LineProtocol(asyncio.Protocol):
+    """One client on a socket."""
+
+    def __init__(self, gateway: Gateway, *, longest: int, key: str) -> None:
+        self._conversation = Conversation(gateway, self._write, key=key)
+        self._reader = LineReader(self._conversation, longest)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._reader.feed(data)
+
+    def eof_received(self) -> bool:
+        self._reader.feed(b"\n")
+        spawn(self._finish(), "answering a client that has said all")
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        spawn(self._conversation.close(), "a client has left")
+
+    def pause_writing(self) -> None:
+        self._transport.pause_reading()  # who does not read is not read from
+
+    def resume_writing(self) -> None:
+        self._transport.resume_reading()
+
+    def _write(self, data: bytes) -> bool:
+        if self._transport.is_closing():
+            return False
+        self._transport.write(data + b"\n")
+        return True
+
+    async def _finish(self) -> None:
+        await self._conversation.settled(FINISHING_SECONDS)
+        self._transport.close()
 
 
 async def serve_descriptors(

@@ -24,6 +24,7 @@ STREAM_HEADERS = (
 UNREAD_LIMIT = 16 * 1024 * 1024  # what a client may be behind before it is given up
 UNREAD_CHECK = 256 * 1024
 PULSE = b": \n\n"
+RETRY_MS = 500
 
 
 class _Outlet:
@@ -137,15 +138,13 @@ class AnswerReach:
         if self._outlet is not None:
             self._outlet.write(PULSE)
 
-    def part(self, retry_ms: int) -> bool:
-        """End the stream for now; the client is to come back for the rest. False where it would not know how."""
+    def pause(self) -> None:
+        """End the stream for now, where the client knows how to come back for the rest."""
         log = self._log()
-        outlet = self.open() if log is not None and self.primed else None
-        if outlet is None or log is None or not outlet.open:
-            return False
-        outlet.write(log.primer(retry_ms))
-        outlet.close()
-        return True
+        outlet = self.open() if log is not None and self.primed and self.streams else None
+        if outlet is not None and log is not None and outlet.open:
+            outlet.write(log.primer(RETRY_MS))
+            outlet.close()
 
     def attach(self, stream: HttpStream, position: int, on_end: Callable[[], None]) -> None:
         """The client has come back on another stream, and is there until `on_end`."""
@@ -197,6 +196,9 @@ class StandingReach:
 
     def raw(self, data: bytes) -> bool:
         return self._outlet.write(data)
+
+    def pause(self) -> None:
+        pass
 
     def pulse(self) -> None:
         self._outlet.write(PULSE)

@@ -11,10 +11,12 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+import uvloop
 
 from awf.application.running.tasks import spawn
 from awf.domain.errors import AwfError
 from awf.interfaces.mcp.gateway.http_door import HttpDoor
+from awf.interfaces.web import is_open_to_all
 
 if TYPE_CHECKING:
     from awf.application.gateway.gateway import Gateway
@@ -45,8 +47,8 @@ def serve(app: App, options: ServeOptions) -> int:
         from mcpserver.stdio import StandardStreams
 
         with StandardStreams() as streams:
-            return asyncio.run(_Serving(app, options).run(streams))
-    return asyncio.run(_Serving(app, options).run(None))
+            return uvloop.run(_Serving(app, options).run(streams))
+    return uvloop.run(_Serving(app, options).run(None))
 
 
 class _Serving:
@@ -60,7 +62,7 @@ class _Serving:
     async def run(self, streams: tuple[int, int] | None) -> int:
         from awf.bootstrap.gateways import GatewayHouse
 
-        self._app.set_up_logging()
+        self._app.set_up_logging("warning")
         house = GatewayHouse(self._app, self._options.config)
         for note in house.notes:
             _tell(note)
@@ -127,16 +129,19 @@ class _Serving:
         server = house.http_server(door.handle, listen)
         following: asyncio.Task[None] | None = None
         try:
-            addresses = await self._open_door(server, listen)
-            door.admission = house.admission(listen, addresses)
+            addresses = await self._open_door(server, listen, gateway)
+            door.admission = house.admission(listen, addresses, is_open_to_all)
             self._announce(house, addresses)
-            await self._settled(house, gateway)
             following = spawn(
-                self._follow(house, gateway, door, addresses), "following the configuration", awaited=True
+                self._look_and_follow(house, gateway, door, addresses),
+                "following the configuration",
+                awaited=True,
             )
+            ticking = spawn(_tick(door), "the clock", awaited=True)
             stopping = spawn(self._stop.wait(), "waiting to stop", awaited=True)
             await asyncio.wait([following, stopping], return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
+            ticking.cancel()
             if following.done():
                 following.result()
         finally:
@@ -155,11 +160,15 @@ class _Serving:
             changes["port"] = options.port
         return msgspec.structs.replace(listen, **changes) if changes else listen
 
-    async def _open_door(self, server: HttpServer, listen: Listen) -> list[str]:
+    async def _open_door(self, server: HttpServer, listen: Listen, gateway: Gateway) -> list[str]:
         """Where clients come in."""
         if self._options.unix:
+            from awf.interfaces.mcp.gateway.lines import LineProtocol
+
             try:
-                await server.listen_unix(self._options.unix)
+                await server.listen_unix(
+                    self._options.unix, lambda: LineProtocol(gateway, longest=listen.max_request, key="unix")
+                )
             except OSError as error:
                 raise _cannot_listen(self._options.unix, error) from error
             return []
@@ -193,6 +202,12 @@ class _Serving:
             if server.state == "failed":
                 _tell(f"server {server.name} is not available: {server.detail}")
 
+    async def _look_and_follow(
+        self, house: GatewayHouse, gateway: Gateway, door: HttpDoor, addresses: list[str]
+    ) -> None:
+        await self._settled(house, gateway)
+        await self._follow(house, gateway, door, addresses)
+
     async def _follow(
         self,
         house: GatewayHouse,
@@ -200,14 +215,12 @@ class _Serving:
         door: HttpDoor | None = None,
         addresses: list[str] | None = None,
     ) -> None:
-        """Look at the file now and then, and at the clock."""
+        """Look at the file now and then."""
         seen, pins = house.fingerprint(), house.pins.load()
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(TICK):
                     await self._reload.wait()
-            if door is not None:
-                door.tick()
             now = house.fingerprint()
             if self._reload.is_set() or (now != seen and now is not None):
                 self._reload.clear()
@@ -229,7 +242,7 @@ class _Serving:
                 raise house.located(problems)
             house.file = file
             if door is not None:
-                door.admission = house.admission(self._listen(house), addresses)
+                door.admission = house.admission(self._listen(house), addresses, is_open_to_all)
         except AwfError as error:
             house.book.reloaded("error")
             house.book.changed()
@@ -238,6 +251,12 @@ class _Serving:
             return
         house.book.reloaded("ok")
         _tell(f"the configuration was taken over: {len(gateway.fleet.offers.view.tools)} tools")
+
+
+async def _tick(door: HttpDoor) -> None:
+    while True:
+        await asyncio.sleep(TICK)
+        door.tick()
 
 
 def _cannot_listen(where: str, error: OSError) -> AwfError:

@@ -38,7 +38,6 @@ __all__ = ["Streamable"]
 
 PATIENCE = 2.0  # seconds after which a client is shown that its request is being worked on
 PULSE_SECONDS = 15.0
-RETRY_MS = 500
 _ACCEPTED = HttpReply(202)
 _METHODS = (("Allow", "GET, POST, DELETE"),)
 
@@ -327,7 +326,7 @@ class Streamable:
             elif pulse:
                 reach.pulse()
             if self._quiet is not None and now - max(since, reach.quiet_since) >= self._quiet:
-                reach.part(RETRY_MS)
+                reach.pause()
 
 
 def _says_newer(message: dict[str, Any]) -> bool:

@@ -8,6 +8,7 @@ import { showTool } from "./tool.js";
 import { ToolList } from "./tools.js";
 
 const STATUS_EVERY = 1000;
+const COUNTS_EVERY = 2000; // while nothing but calls happens
 const CALLS_AGAIN = 30_000; // so that nothing stays wrong for long
 const VIEWS = ["loading", "token", "overview", "server", "tools", "calls", "missing"];
 
@@ -21,7 +22,7 @@ const list = new ToolList(said);
 const tables = {
   latest: new CallTable(byId("latest"), "The newest eight, as they come", 8),
   server: new CallTable(byId("server-calls"), "The newest 25, as they come", 25, { server: false }),
-  calls: new CallTable(byId("calls"), "Live calls, newest first", 200),
+  calls: new CallTable(byId("calls-body"), "Live calls, newest first", 200),
 };
 
 // -- which view
@@ -77,7 +78,7 @@ const drawn = {}; // what the heavy parts were last made of
 function draw() {
   if (!byId("view-token").hidden || !known.status || !known.tools) return;
   const { name, item } = view;
-  const title = { tools: "Tools", calls: "Calls", overview: "Overview" }[name] ?? item;
+  const title = { tools: "Tools", calls: "Calls", overview: "Overview" }[name] ?? (item || "Not found");
   document.title = `${visible(title)} – AWF gateway`;
   if (name === "overview") drawOverview();
   else if (name === "server") drawServer(item);
@@ -97,28 +98,26 @@ function isNew(part, ...made) {
 /** Lengths of time grow also when nothing happens. */
 const tick = () => Math.floor(Date.now() / 10_000);
 
-/** Redraw, and give the focus back to the same link: the elements are others afterwards. */
+/** Redraw, and give the focus back to what had it: the elements are others afterwards. */
 function keepingFocus(place, redraw) {
   const held = place.contains(document.activeElement) ? document.activeElement : null;
-  const address = held?.getAttribute("href");
   redraw();
-  if (address) place.querySelector(`a[href="${CSS.escape(address)}"]`)?.focus();
+  if (!held) return;
+  const alike = [...place.querySelectorAll(held.tagName)].filter((one) => one.id === held.id
+    && one.getAttribute("href") === held.getAttribute("href") && one.value === held.value);
+  alike[0]?.focus();
 }
 
 function drawOverview() {
-  const place = byId("overview");
-  if (isNew("overview", known.status, known.tools, tick())) keepingFocus(place, () => showOverview(place, known.status, known.tools));
+  const place = byId("overview-body");
+  if (isNew("overview", known.status, known.tools, tick())) showOverview(place, known.status, known.tools);
   tables.latest.draw(known.calls);
   show("overview");
 }
 
 function drawServer(name) {
-  let found = true;
-  if (isNew("server", name, known.status, known.tools, tick())) {
-    keepingFocus(byId("server"), () => { found = showServer(name, known.status, known.tools); });
-    if (!found) drawn.server = null;
-  }
-  if (!found) return missing(`There is no server named ${name}.`);
+  if (!known.status.servers.some((server) => server.name === name)) return missing(`There is no server named ${name}.`);
+  if (isNew("server", name, known.status, known.tools, tick())) showServer(name, known.status, known.tools);
   tables.server.draw(known.calls, (call) => call.server === name);
   return show("server");
 }
@@ -126,7 +125,7 @@ function drawServer(name) {
 function drawTools(id) {
   const tool = id ? known.tools.find((one) => one.id === id) : null;
   if (id && !tool) return missing(`There is no published tool with the id ${id}. Its server may not be ready.`);
-  if (isNew("chosen", id, tool?.original, tool?.published, JSON.stringify(driftOf(id)))) {
+  if (isNew("chosen", id, JSON.stringify([tool, driftOf(id)]))) {
     list.choose(id);
     if (tool) keepingFocus(byId("tool"), () => showTool(byId("tool"), tool, driftOf(id)));
     else byId("tool").replaceChildren();
@@ -172,18 +171,22 @@ function pause() {
 
 let statusTimer = 0;
 let statusRead = 0;
+let toolsAreOld = true;
 
-function statusSoon() {
+function statusSoon(every) {
   if (statusTimer) return;
-  statusTimer = setTimeout(refresh, Math.max(0, statusRead + STATUS_EVERY - Date.now()));
+  statusTimer = setTimeout(refresh, Math.max(0, statusRead + every - Date.now()));
 }
 
 async function refresh() {
   statusRead = Date.now();
   try {
-    const [status, tools] = await Promise.all([read("api/status"), read("api/tools")]);
+    const old = toolsAreOld;
+    toolsAreOld = false;
+    const [status, tools] = await Promise.all([read("api/status"), old ? read("api/tools") : known.tools]);
     take(status, tools);
   } catch (error) {
+    toolsAreOld = true;
     if (error instanceof TokenNeeded) askForToken(error);
     else connection("lost", error.message);
   } finally {
@@ -201,10 +204,11 @@ function take(status, tools) {
   else drawSoon();
 }
 
-function news({ calls, skipped }) {
+function news({ calls, skipped, status }) {
   known.calls.take(calls);
   if (skipped) callsAgain();
-  statusSoon();
+  toolsAreOld ||= status;
+  statusSoon(status ? STATUS_EVERY : COUNTS_EVERY);
   drawSoon();
 }
 
@@ -286,5 +290,5 @@ byId("skip").addEventListener("click", (event) => {
 });
 addEventListener("hashchange", () => go({ focus: true }));
 setInterval(callsAgain, CALLS_AGAIN);
-setInterval(() => { if (!document.hidden && !statusTimer) statusSoon(); }, 10_000);
+setInterval(() => { if (!document.hidden) statusSoon(STATUS_EVERY); }, 10_000);
 begin();

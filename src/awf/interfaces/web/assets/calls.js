@@ -110,8 +110,8 @@ export class CallTable {
   #build(call) {
     const shown = {
       Time: () => make("time", { datetime: new Date(call.time * 1000).toISOString(), title: moment(call.time) }, clock(call.time)),
-      Tool: () => make("a", { href: toolLink(`${call.server}:${call.tool}`) }, call.name || call.tool),
-      Server: () => make("a", { href: serverLink(call.server) }, call.server),
+      Tool: () => linked(call.server && call.tool && toolLink(`${call.server}:${call.tool}`), call.name || call.tool),
+      Server: () => linked(call.server && serverLink(call.server), call.server || "none"),
       Client: () => call.client || "unknown",
       Outcome: () => outcome(call),
       Took: () => (call.outcome === "running" ? "…" : duration(call.duration_ms)),
@@ -119,6 +119,9 @@ export class CallTable {
     return row({}, this.#columns.map((name) => cell(name, shown[name](), { class: name === "Took" && "number" })));
   }
 }
+
+/** A call that was refused for its name belongs to no tool and no server. */
+const linked = (address, text) => (address ? make("a", { href: address }, text) : text);
 
 function outcome(call) {
   const [word, tone] = Object.hasOwn(OUTCOMES, call.outcome) ? OUTCOMES[call.outcome] : [call.outcome, "quiet"];

@@ -25,14 +25,18 @@ const own = (object, key) => Object.hasOwn(object, key);
 
 export function same(one, other, depth = 0) {
   if (Object.is(one, other)) return true;
-  if (isPlain(one) || isPlain(other) || Array.isArray(one) !== Array.isArray(other) || depth > DEEPEST) return false;
+  if (isPlain(one) || isPlain(other) || Array.isArray(one) !== Array.isArray(other)) return false;
+  if (depth > DEEPEST) return JSON.stringify(one) === JSON.stringify(other);
   const keys = Object.keys(one);
   return keys.length === Object.keys(other).length
     && keys.every((key) => own(other, key) && same(one[key], other[key], depth + 1));
 }
 
 /** Whether agents see the tool otherwise than its server defines it. */
-export const isChanged = (tool) => !same(tool.original, tool.published);
+export const isChanged = (tool) => isPublished(tool) && !same(tool.original, tool.published);
+
+/** A tool that agents do not get has no published definition, or an empty one. */
+export const isPublished = (tool) => isObject(tool.published) && Object.keys(tool.published).length > 0;
 
 /** The outline: `lines` of {mark, depth, text, word}, and `changes` of {kind, key, to, part, field, isField}. */
 export function compare(tool) {
@@ -74,12 +78,12 @@ class Walk {
   }
 
   pair(label, before, after, depth, place) {
-    if (depth > DEEPEST || (isPlain(before) && same(before, after))) {
+    if ((depth > DEEPEST || isPlain(before)) && same(before, after)) {
       this.line(" ", depth, `${label}: ${isPlain(before) ? JSON.stringify(before) : brief(before)}`);
-    } else if (isObject(before) && isObject(after)) {
+    } else if (depth <= DEEPEST && isObject(before) && isObject(after)) {
       this.head(label, before, after, depth);
       this.objects(before, after, depth + 1, place);
-    } else if (Array.isArray(before) && Array.isArray(after)) {
+    } else if (depth <= DEEPEST && Array.isArray(before) && Array.isArray(after)) {
       this.head(label, before, after, depth);
       this.lists(before, after, depth + 1, place);
     } else {

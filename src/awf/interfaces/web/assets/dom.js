@@ -32,6 +32,31 @@ export function fill(element, ...children) {
   return put(element, children);
 }
 
+/** Like `fill`, but whatever stays the same stays the same element: focus and selection survive. Not for listeners. */
+export function refill(element, ...children) {
+  const fresh = put(element.cloneNode(false), children);
+  match(element, fresh);
+}
+
+function match(old, fresh) {
+  const wanted = [...fresh.childNodes];
+  wanted.forEach((node, at) => {
+    const there = old.childNodes[at];
+    if (!there) old.append(node);
+    else if (there.nodeName !== node.nodeName) there.replaceWith(node);
+    else if (node instanceof Element) {
+      matchAttributes(there, node);
+      match(there, node);
+    } else if (there.data !== node.data) there.data = node.data;
+  });
+  while (old.childNodes.length > wanted.length) old.lastChild.remove();
+}
+
+function matchAttributes(old, fresh) {
+  for (const name of old.getAttributeNames()) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+}
+
 export const byId = (id) => document.getElementById(id);
 
 /** Changes the text only where it differs, so that nothing is announced or selected away without need. */

@@ -1,6 +1,7 @@
 // The gateway at a glance, its servers, and one server on its own.
 
-import { badge, byId, cell, fill, head, make, row, serverLink, table, toolLink } from "./dom.js";
+import { badge, byId, cell, head, make, refill, row, serverLink, table, toolLink } from "./dom.js";
+import { isPublished } from "./difference.js";
 import { count, counted, moment, since } from "./words.js";
 
 const STATES = {
@@ -15,15 +16,18 @@ const TOOLS_OF_A_SERVER = 300;
 
 export const stateOf = (server) => badge(...(Object.hasOwn(STATES, server.state) ? STATES[server.state] : [server.state, "quiet"]));
 
+/** What comes and goes has a place of its own, so that the rest stays where it is. */
+const part = (...content) => make("div", {}, content);
+
 export function showOverview(place, status, tools) {
-  fill(place,
+  refill(place,
     tiles(status, tools),
-    troubles(status),
+    part(troubles(status)),
     make("h2", {}, "Servers"),
     status.servers.length ? servers(status.servers) : make("p", { class: "faint" }, "The configuration names no server."),
-    drift(status.drift ?? []),
-    profiles(status.profiles ?? []),
-    make("p", { class: "faint" }, "Configuration ", make("code", {}, status.config), `, read again ${counted(status.reloads, "time")}.`));
+    part(drift(status.drift ?? [])),
+    part(profiles(status.profiles ?? [])),
+    make("p", { class: "faint after" }, "Configuration ", make("code", {}, status.config), `, read again ${counted(status.reloads, "time")}.`));
 }
 
 function tiles(status, tools) {
@@ -34,7 +38,7 @@ function tiles(status, tools) {
   const tile = (name, value, more) => make("div", {}, make("dt", {}, name), make("dd", {}, make("b", {}, value), make("span", { class: "faint" }, more)));
   return make("dl", { class: "tiles" },
     tile("Servers", `${count(ready)} of ${count(status.servers.length)} ready`, failed ? `${count(failed)} failed` : "none failed"),
-    tile("Tools", `${count(tools.length)} published`, counted((status.profiles ?? []).length, "profile")),
+    tile("Tools", `${count(tools.filter(isPublished).length)} published`, counted((status.profiles ?? []).length, "profile")),
     tile("Calls", count(calls), `${counted(errors, "error")}, ${count(status.in_flight)} running`),
     tile("Clients", counted(status.sessions, "session"), counted(status.streams, "open stream")),
     tile("Running for", since(status.started), `since ${moment(status.started)}`));
@@ -65,7 +69,7 @@ function drift(all) {
   if (!all.length) return null;
   return [make("h2", {}, "Changed definitions"),
     table("Tools that are not as they were pinned", ["Tool", "Drift", "What", "Effect"], all.map((one) => row({},
-      head(make("a", { href: toolLink(one.id) }, one.id)),
+      head(one.kind === "gone" ? one.id : make("a", { href: toolLink(one.id) }, one.id)),
       cell("Drift", badge(DRIFT[one.kind] ?? one.kind, "warn")),
       cell("What", one.what),
       cell("Effect", one.quarantined ? badge("Quarantined", "bad") : "only reported"))))];
@@ -81,23 +85,21 @@ function profiles(all) {
       cell("Address", make("code", {}, one.path)))))];
 }
 
-/** One server. False when there is none of that name. */
+/** One server, which there must be. */
 export function showServer(name, status, tools) {
   const server = status.servers.find((one) => one.name === name);
-  if (!server) return false;
-  fill(byId("server-title"), "Server ", make("code", {}, name));
+  refill(byId("server-title"), "Server ", make("code", {}, name));
   const entry = (title, ...value) => make("div", {}, make("dt", {}, title), make("dd", {}, value));
-  fill(byId("server"),
+  refill(byId("server"),
     make("dl", { class: "facts" },
       entry("Health", stateOf(server), server.detail && ` ${server.detail}`),
-      entry("In this state for", since(server.since), make("span", { class: "faint" }, ` since ${moment(server.since)}`)),
+      server.since > 0 && entry("In this state for", since(server.since), make("span", { class: "faint" }, ` since ${moment(server.since)}`)),
       entry("Transport", server.transport),
       entry("Protocol", server.protocol || "not known yet"),
       entry("Calls", `${count(server.calls)}, ${counted(server.errors, "error")}, ${count(server.in_flight)} running`),
       entry("Restarts", count(server.restarts))),
     make("h2", {}, "Its tools"),
     toolsOf(tools.filter((tool) => tool.server === name)));
-  return true;
 }
 
 function toolsOf(tools) {

@@ -1,7 +1,7 @@
 // One tool: what agents get of it, what its server says, and what lies between the two.
 
 import { badge, cell, fill, make, row, serverLink, table, visible } from "./dom.js";
-import { WORDS, compare, outline } from "./difference.js";
+import { WORDS, compare, isPublished, outline } from "./difference.js";
 import { counted } from "./words.js";
 
 const LINES_AT_ONCE = 1500;
@@ -14,25 +14,41 @@ let way = "changes"; // the person's choice stays while they look at other tools
 
 /** Shows a tool in the element. `status` tells whether its definition has drifted. */
 export function showTool(place, tool, drift) {
-  const compared = compare(tool);
+  const compared = isPublished(tool) ? compare(tool) : null;
   fill(place,
     make("p", { class: "up back" }, make("a", { href: "#tools" }, "All tools")),
     make("h2", { id: "tool-title", tabindex: "-1" }, make("code", {}, tool.name)),
     make("p", { class: "marks" }, marks(tool, compared, drift)),
     warning(tool, drift),
     facts(tool),
+    compared ? published(tool, compared) : withheld(tool));
+}
+
+function published(tool, compared) {
+  return [
     make("h3", {}, "What agents read"),
-    longText(tool.published?.description ?? "", "It has no description."),
+    longText(tool.published.description ?? "", "It has no description."),
     make("h3", {}, "What the gateway changes"),
     summary(compared.changes),
     fields(tool, compared.changes),
-    make("h3", { id: "definition-title" }, "Definition before and after"),
-    definition(tool, compared));
+    make("h3", {}, "Definition before and after"),
+    definition(tool, compared),
+  ];
+}
+
+/** A tool that agents do not get: all there is to see is what its server says now. */
+function withheld(tool) {
+  return [
+    make("h3", {}, "What its server says"),
+    longText(tool.original?.description ?? "", "It has no description."),
+    make("h3", {}, "Definition of its server"),
+    drawLines(`The definition of ${tool.name} by its server`, outline(tool.original), false),
+  ];
 }
 
 function marks(tool, compared, drift) {
   return [
-    compared.changes.length ? badge("Changed by the gateway", "info") : badge("As its server defines it", "quiet"), " ",
+    compared && (compared.changes.length ? badge("Changed by the gateway", "info") : badge("As its server defines it", "quiet")), " ",
     tool.quarantined && badge("Quarantined", "bad"), " ",
     drift && !tool.quarantined && badge("Definition has drifted", "warn"),
   ];
@@ -157,26 +173,30 @@ function typeOf(schema) {
 
 function definition(tool, compared) {
   const shown = make("div", {});
-  const draw = (all) => fill(shown, lines(tool, compared, all, () => draw(true)));
+  const draw = () => fill(shown, lines(tool, compared));
   const radios = Object.entries(WAYS).map(([key, label]) => make("label", {},
-    make("input", { type: "radio", name: "way", value: key, checked: key === way, on: { change: () => { way = key; draw(false); } } }), ` ${label}`));
-  draw(false);
+    make("input", { type: "radio", name: "way", value: key, checked: key === way, on: { change: () => { way = key; draw(); } } }), ` ${label}`));
+  draw();
   return [make("fieldset", { class: "ways" }, make("legend", { class: "only-heard" }, "What to show"), radios), shown];
 }
 
-function lines(tool, compared, all, everything) {
+function lines(tool, compared) {
   if (way === "changes" && !compared.changes.length) return make("p", { class: "faint" }, "There is no difference.");
   const kept = { changes: () => around(compared.lines), whole: () => compared.lines, before: () => outline(tool.original), after: () => outline(tool.published) }[way]();
-  const rows = (all ? kept : kept.slice(0, LINES_AT_ONCE)).map((line) => lineRow(line, all));
+  return drawLines(`${WAYS[way]} of the definition of ${tool.name}`, kept, false);
+}
+
+/** The lines as a table; long ones, and many, are cut until somebody wants all of it. */
+function drawLines(caption, kept, all) {
   const cut = !all && (kept.length > LINES_AT_ONCE || kept.some((line) => line.text.length > LONGEST_TEXT));
-  const caption = `${WAYS[way]} of the definition of ${tool.name}`;
-  return [
+  const place = make("div", {},
     make("table", { class: "diff" }, make("caption", { class: "only-heard" }, caption),
       make("colgroup", {}, ["side", "", "what"].map((name) => make("col", { class: name || null }))),
       make("thead", { class: "only-heard" }, make("tr", {}, ["Side", "Line", "What happened"].map((head) => make("th", { scope: "col" }, head)))),
-      make("tbody", {}, rows)),
-    cut && make("button", { type: "button", on: { click: everything } }, `Show all ${counted(kept.length, "line")} in full`),
-  ];
+      make("tbody", {}, (all ? kept : kept.slice(0, LINES_AT_ONCE)).map((line) => lineRow(line, all)))),
+    cut && make("button", { type: "button", on: { click: () => place.replaceWith(drawLines(caption, kept, true)) } },
+      `Show all ${counted(kept.length, "line")} in full`));
+  return place;
 }
 
 function lineRow(line, all) {

@@ -113,7 +113,7 @@ export class ToolList {
   }
 }
 
-const words = (tool) => [tool.name, tool.id, tool.published?.description ?? "", tool.published?.title ?? ""].join("\n").toLowerCase();
+const words = (tool) => [tool.name, tool.id, (tool.published?.description ?? tool.original?.description) || "", tool.published?.title ?? ""].join("\n").toLowerCase();
 
 function item(one, chosen) {
   const { tool } = one;

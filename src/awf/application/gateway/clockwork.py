@@ -1,0 +1,51 @@
+"""Ends requests that take too long. All are looked at now and then, so that none pays for a timer of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from awf.application.gateway.client import Exchange
+
+__all__ = ["Clockwork"]
+
+
+class Clockwork:
+    """`patience`: seconds that a request has from the last sign of life of its server."""
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self._tick = max(0.02, min(1.0, patience / 20))
+        self._running: dict[Exchange, asyncio.Task[object]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self, exchange: Exchange) -> None:
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        assert task is not None
+        self._running[exchange] = task
+        exchange.patience = self._patience
+        exchange.deadline = loop.time() + self._patience
+        if self._timer is None:
+            self._timer = loop.call_later(self._tick, self._look)
+
+    def stop(self, exchange: Exchange) -> None:
+        self._running.pop(exchange, None)
+
+    def is_over(self, exchange: Exchange) -> bool:
+        """Whether it was we who cancelled it, and nobody else."""
+        if exchange.deadline != -math.inf:
+            return False
+        task = self._running.get(exchange)
+        return task is not None and task.uncancel() == 0
+
+    def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for exchange, task in list(self._running.items()):
+            if -math.inf < exchange.deadline < now:
+                exchange.deadline = -math.inf
+                task.cancel()
+        self._timer = loop.call_later(self._tick, self._look) if self._running else None

@@ -1,0 +1,158 @@
+"""A gateway's desk without a gateway: what it says is set by the test, and what happens is told by it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+
+STARTED = 1_780_000_000
+FORECAST = {
+    "name": "fetch_forecast",
+    "description": "Forecast of a station. Needs the station's number.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "q": {"type": "string", "description": "Where"},
+            "station_id": {"type": "string"},
+            "debug_mode": {"type": "boolean"},
+            "units": {"type": "string", "enum": ["metric", "imperial", "kelvin"]},
+        },
+        "required": ["q", "station_id"],
+    },
+}
+GET_WEATHER = {
+    "name": "get_weather",
+    "description": "Get the weather for a city",
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string", "description": "Where"},
+            "units": {"type": "string", "enum": ["metric", "imperial"]},
+        },
+        "required": ["city"],
+    },
+}
+EDITS = {"hidden": ["debug_mode"], "sent": ["station_id"], "renamed": {"q": "city"}}
+
+
+def a_tool(server="kb", name="search", published=None, **more):
+    original = {"name": name, "description": f"The tool {name}.", "inputSchema": {"type": "object"}}
+    shown = published or original
+    return {
+        "id": f"{server}:{name}",
+        "name": shown["name"],
+        "server": server,
+        "original": original,
+        "published": shown,
+        "profiles": [],
+        "quarantined": False,
+        **more,
+    }
+
+
+def weather(**more):
+    tool = a_tool("weather", "fetch_forecast", GET_WEATHER, profiles=["people"], **more)
+    return {**tool, "original": FORECAST}
+
+
+def a_server(name, state="ready", **more):
+    facts = {"tools": 1, "calls": 0, "errors": 0, "restarts": 0, "in_flight": 0}
+    known = {"name": name, "transport": "stdio", "state": state, "detail": "", "protocol": "2026-07-28"}
+    return {**known, **facts, "since": STARTED, **more}
+
+
+class FakeWatch:
+    def __init__(self, desk):
+        self._desk = desk
+        self._events = asyncio.Queue()
+        self.taken = 0
+        desk.watches.append(self)
+
+    def tell(self, event):
+        self._events.put_nowait(event)
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        event = await self._events.get()
+        if event is None:
+            raise StopAsyncIteration
+        if isinstance(event, Exception):
+            raise event
+        self.taken += 1
+        return event
+
+    def close(self):
+        if self in self._desk.watches:
+            self._desk.watches.remove(self)
+
+
+class FakeDesk:
+    """A `Desk`."""
+
+    def __init__(self):
+        self.servers = [
+            a_server("weather", calls=1204, errors=3),
+            a_server(
+                "kb", "failed", transport="streamableHttp", detail="it does not answer", protocol="", tools=0
+            ),
+        ]
+        self.tool_list = [a_tool(), weather(edits=EDITS)]
+        self.problems = []
+        self.drift = []
+        self.call_list = []
+        self.watches = []
+        self._numbers = itertools.count(1)
+
+    def status(self):
+        return {
+            "version": "1.2.3",
+            "started": STARTED,
+            "config": ".awf/gateway.yaml",
+            "reloads": 2,
+            "reload_error": "",
+            "sessions": 3,
+            "streams": 1,
+            "in_flight": sum(call["outcome"] == "running" for call in self.call_list),
+            "servers": self.servers,
+            "profiles": [{"name": "people", "description": "For people", "tools": 1, "path": "/mcp/people"}],
+            "drift": self.drift,
+            "problems": self.problems,
+        }
+
+    def tools(self):
+        return self.tool_list
+
+    def calls(self):
+        return self.call_list[:300]
+
+    def watch(self):
+        return FakeWatch(self)
+
+    # The test's side
+
+    def tell(self, event):
+        for watch in list(self.watches):
+            watch.tell(event)
+
+    def changed(self):
+        self.tell({"type": "status"})
+
+    def begin(self, server="weather", tool="fetch_forecast", name="get_weather", **more):
+        number = next(self._numbers)
+        call = {"id": f"c{number}", "time": STARTED + number, "server": server, "tool": tool, "name": name}
+        rest = {"client": "claude-code", "outcome": "running", "code": "", "duration_ms": None}
+        return self._set({**call, **rest, **more})
+
+    def end(self, call, outcome="ok", duration_ms=12.3, code=""):
+        return self._set({**call, "outcome": outcome, "duration_ms": duration_ms, "code": code})
+
+    def _set(self, call):
+        places = [at for at, one in enumerate(self.call_list) if one["id"] == call["id"]]
+        if places:
+            self.call_list[places[0]] = call
+        else:
+            self.call_list.insert(0, call)
+        self.tell({"type": "call", "call": call})
+        return call
