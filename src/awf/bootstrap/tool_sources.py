@@ -52,3 +52,10 @@ class ToolSources:
         from awf.infrastructure.upstreams import open_server
 
         return open_server(name, server, self._app.runner, environment, http=self._app.http)
+
+    def gateway(self, profile: str) -> ToolProvider:
+        from awf.application.gateway.step_tools import GatewayTools
+        from awf.bootstrap.gateways import GatewayHouse, gateway_path
+
+        house = GatewayHouse(self._app, gateway_path(self._app))
+        return GatewayTools(house.open(), profile, house.located)

@@ -28,6 +28,10 @@ class McpProxy(Record, frozen=True, kw_only=True):
     ] = True
     plugin_tools: Annotated[list[ExposedPlugin], "Plugin operations to offer as tools."] = []
     mcp_servers: Annotated[dict[str, McpServer], "Other MCP servers whose tools to offer."] = {}
+    gateway: Annotated[
+        bool | str,
+        "Also offer the tools of the project's gateway, reshaped as .awf/gateway.yaml says; a name means that profile.",
+    ] = False
     approve: Annotated[
         list[str], "Ask a person before each call of these tools, by name or with * as in plugin_*."
     ] = []
@@ -43,6 +47,10 @@ class ToolServerFile(Record, frozen=True, kw_only=True):
     intercept_builtins: Annotated[bool, "Offer Read, Write, Edit, Bash, Glob and Grep."] = True
     plugin_tools: Annotated[list[ExposedPlugin], "Plugin operations to offer as tools."] = []
     mcp_servers: Annotated[dict[str, McpServer], "Other MCP servers whose tools to offer."] = {}
+    gateway: Annotated[
+        bool | str,
+        "Also offer the tools of the project's gateway, reshaped as .awf/gateway.yaml says; a name means that profile.",
+    ] = False
     root_dir: Annotated[
         str | None, "The folder that file tools are confined to; else the working directory."
     ] = None

@@ -155,13 +155,14 @@ class PluginChecks:
         if not proxy.enable:
             return
         servers = {name: server for name, server in proxy.mcp_servers.items() if server.enabled}
-        if not (proxy.intercept_builtins or any(one.expose for one in proxy.plugin_tools) or servers):
+        exposes = any(one.expose for one in proxy.plugin_tools)
+        if not (proxy.intercept_builtins or exposes or servers or proxy.gateway):
             yield Problem(
                 code="USER.MCP_PROXY.EMPTY_PROXY",
                 message="This proxy offers nothing: built-in tools are not intercepted, and nothing is added.",
                 path=path,
                 at_key=True,
-                hint="Add plugin_tools or mcp_servers, or remove the block.",
+                hint="Add plugin_tools, mcp_servers or gateway, or remove the block.",
             )
         names: dict[str, str] = dict.fromkeys(BUILTIN_TOOLS, "builtin") if proxy.intercept_builtins else {}
         for index, exposed in enumerate(proxy.plugin_tools):

@@ -51,13 +51,10 @@ class ToolCalls:
         async def carry_out(context: CallContext) -> ToolResult:
             nonlocal objection
             try:
-                return _result(await self._send(offer, exchange, params, arguments, context))
+                return await self.carry_out(offer, exchange, params, arguments, context)
             except RpcError as error:
-                objection = RpcError(error.code, published.plan.cleaned(error.message, arguments), error.data)
-                return failed("EXECUTION_FAILED", objection.message)
-            except AwfError as error:
-                code = _TOOL_CODES.get(error.code, "EXECUTION_FAILED")
-                raise ToolFailure(code, f"{error.message} {error.hint}".strip()) from error
+                objection = error
+                return failed("EXECUTION_FAILED", error.message)
 
         entry = self._book.begun(published.server, published.tool, offer.tool.name, client.name)
         outcome: Outcome = "cancelled"
@@ -77,6 +74,24 @@ class ToolCalls:
         if objection is not None:
             raise objection
         return as_raw(result) if result.raw is None else result.raw
+
+    async def carry_out(
+        self,
+        offer: Offer,
+        exchange: Exchange,
+        params: dict[str, Any],
+        arguments: dict[str, Any],
+        context: CallContext,
+    ) -> ToolResult:
+        """Only the call itself. The arguments fit. Raises `RpcError` and `ToolFailure`."""
+        try:
+            return _result(await self._send(offer, exchange, params, arguments, context))
+        except RpcError as error:
+            cleaned = offer.published.plan.cleaned(error.message, arguments)
+            raise RpcError(error.code, cleaned, error.data) from error
+        except AwfError as error:
+            code = _TOOL_CODES.get(error.code, "EXECUTION_FAILED")
+            raise ToolFailure(code, f"{error.message} {error.hint}".strip()) from error
 
     async def _send(
         self,

@@ -53,8 +53,8 @@ class Gateway:
         self.fleet = Fleet(parts, file, self.hub, self.info)
         self._parking = Parking()
         self._forwarding = Forwarding(self._parking)
-        self._calls = ToolCalls(CallPipeline(parts.observers), self._forwarding, parts.book)
         self._pipeline = CallPipeline(parts.observers)
+        self.calls = ToolCalls(self._pipeline, self._forwarding, parts.book)
         self._tracer = parts.observers.tracer
         self._resources = Resources(self._forwarding)
         self._watching = Watching()
@@ -157,7 +157,7 @@ class Gateway:
         if self._parking.is_ours(params):
             bound = (offer.server.name, "tools/call", (offer.published.tool, arguments))
             return await self._parking.again(exchange, params, bound_to=bound)
-        result = await self._calls.call(offer, exchange, params, arguments)
+        result = await self.calls.call(offer, exchange, params, arguments)
         if client.version < "2025-11-25":
             return self.fleet.lowering.result(client.version, result)
         return result

@@ -44,6 +44,7 @@ def offered_tools(
         servers={
             name: _filled(server, render) for name, server in proxy.mcp_servers.items() if server.enabled
         },
+        gateway=proxy.gateway,
     )
 
 
@@ -54,11 +55,12 @@ def tools_of_file(file: ToolServerFile, root: str, environment: Mapping[str, str
         return _ENVIRONMENT.sub(lambda found: _variable(found.group(1), environment), text)
 
     servers = {name: server for name, server in file.mcp_servers.items() if server.enabled}
-    if not (file.intercept_builtins or any(one.expose for one in file.plugin_tools) or servers):
+    exposes = any(one.expose for one in file.plugin_tools)
+    if not (file.intercept_builtins or exposes or servers or file.gateway):
         raise AwfError(
             "USER.MCP_PROXY.EMPTY_PROXY",
-            "The file offers nothing: no built-in tools, no plugin tools, no MCP servers.",
-            hint="Set intercept_builtins to true, or add plugin_tools or mcp_servers.",
+            "The file offers nothing: no built-in tools, no plugin tools, no MCP servers, no gateway.",
+            hint="Set intercept_builtins to true, or add plugin_tools, mcp_servers or gateway.",
         )
     for name, server in servers.items():
         for field, message, hint in problems_with(server):
@@ -69,6 +71,7 @@ def tools_of_file(file: ToolServerFile, root: str, environment: Mapping[str, str
         builtins=file.intercept_builtins,
         plugins=file.plugin_tools,
         servers={name: _filled(server, render) for name, server in servers.items()},
+        gateway=file.gateway,
     )
 
 

@@ -28,6 +28,7 @@ class OfferedTools(msgspec.Struct, frozen=True, kw_only=True):
     plugins: Sequence[ExposedPlugin] = ()
     servers: Mapping[str, McpServer] = {}
     optional: Mapping[str, McpServer] = {}  # those that a step can do without
+    gateway: bool | str = False  # all tools of the project's gateway, or those of a profile
 
 
 class ToolSources(Protocol):
@@ -36,6 +37,7 @@ class ToolSources(Protocol):
     def builtin(self, root: str, environment: Mapping[str, str]) -> ToolProvider: ...
     def plugin(self, name: str, operations: Sequence[str]) -> ToolProvider: ...
     def server(self, name: str, server: McpServer, environment: Mapping[str, str]) -> ToolProvider: ...
+    def gateway(self, profile: str) -> ToolProvider: ...
 
 
 class ToolProxyService:
@@ -56,6 +58,8 @@ class ToolProxyService:
             for name, server in offered.servers.items()
             if server.enabled
         ]
+        if offered.gateway:
+            providers.append(sources.gateway("" if offered.gateway is True else offered.gateway))
         if offered.optional:
             from awf.application.tools.lenient import LenientTools
 
