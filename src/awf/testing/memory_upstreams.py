@@ -97,6 +97,10 @@ class Asked:
         """What the client answers. Raises `RpcError`."""
         return await self.way.ask(method, params, self._shown)
 
+    def pause(self) -> None:
+        """End the answer for now, as servers do over HTTP."""
+        self.way.hearer.paused(self._shown)
+
     @property
     def _shown(self) -> object:
         """Over a pipe nothing shows to which request a message belongs."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from awf.application.gateway.eras import crossed_result
 from awf.application.tools.pipeline import ERROR_KEY, failed
 from awf.domain.errors import AwfError
 from awf.domain.mcp import HEADER_MISMATCH, INVALID_PARAMS, RpcError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from awf.application.gateway.call_book import CallBook, Outcome
     from awf.application.gateway.client import Exchange
+    from awf.application.gateway.composition import CallPlan
     from awf.application.gateway.forwarding import Forwarding
     from awf.application.gateway.offers import Offer
     from awf.application.tools.pipeline import CallPipeline
@@ -34,8 +36,11 @@ _TOOL_CODES: dict[str, ToolErrorCode] = {
 
 
 class ToolCalls:
-    def __init__(self, pipeline: CallPipeline, forwarding: Forwarding, book: CallBook) -> None:
+    def __init__(
+        self, pipeline: CallPipeline, forwarding: Forwarding, book: CallBook, info: dict[str, Any]
+    ) -> None:
         self._pipeline = pipeline
+        self._info = info
         self._forwarding = forwarding
         self._book = book
 
@@ -73,7 +78,12 @@ class ToolCalls:
             self._book.ended(entry, outcome, code)
         if objection is not None:
             raise objection
-        return as_raw(result) if result.raw is None else result.raw
+        if result.raw is not None:
+            return result.raw
+        own = as_raw(result)
+        if not client.modern:
+            return own
+        return crossed_result("tools/call", own, to_modern=True, server_info=self._info)
 
     async def carry_out(
         self,
@@ -86,9 +96,6 @@ class ToolCalls:
         """Only the call itself. The arguments fit. Raises `RpcError` and `ToolFailure`."""
         try:
             return _result(await self._send(offer, exchange, params, arguments, context))
-        except RpcError as error:
-            cleaned = offer.published.plan.cleaned(error.message, arguments)
-            raise RpcError(error.code, cleaned, error.data) from error
         except AwfError as error:
             code = _TOOL_CODES.get(error.code, "EXECUTION_FAILED")
             raise ToolFailure(code, f"{error.message} {error.hint}".strip()) from error
@@ -109,9 +116,14 @@ class ToolCalls:
         passed = {**params, "name": published.tool, "arguments": sent}
         if meta:
             passed["_meta"] = meta
-        raw = await self._forwarding.send(
-            offer.server, exchange, "tools/call", passed, plan.mirrored(sent) or None
-        )
+        headers, asked = plan.mirrored(sent) or None, (published.tool, arguments)
+        try:
+            raw = await self._forwarding.send(
+                offer.server, exchange, "tools/call", passed, headers, asked=asked
+            )
+        except RpcError as error:
+            text = plan.cleaned(error.message, sent)
+            raise RpcError(error.code, text, _cleaned_data(error.data, plan, sent)) from error
         if raw.get("isError") is True:
             raw = _cleaned(raw, offer, sent)
         return plan.result(raw)
@@ -130,7 +142,7 @@ def as_raw(result: ToolResult) -> dict[str, Any]:
 def _result(raw: dict[str, Any]) -> ToolResult:
     content, meta = raw.get("content"), raw.get("_meta")
     return ToolResult(
-        content=content if isinstance(content, list) else [],
+        content=[block for block in content if isinstance(block, dict)] if isinstance(content, list) else [],
         is_error=raw.get("isError") is True,
         structured=raw.get("structuredContent", msgspec.UNSET),
         meta=meta if isinstance(meta, dict) else {},
@@ -158,6 +170,16 @@ def _cleaned(raw: dict[str, Any], offer: Offer, sent: Mapping[str, Any]) -> dict
             block = {**block, "text": clean}  # noqa: PLW2901
         made.append(block)
     return {**raw, "content": made}
+
+
+def _cleaned_data(data: Any, plan: CallPlan, sent: Mapping[str, Any]) -> Any:
+    if isinstance(data, str):
+        return plan.cleaned(data, sent)
+    if isinstance(data, list):
+        return [_cleaned_data(item, plan, sent) for item in data]
+    if isinstance(data, dict):
+        return {key: _cleaned_data(item, plan, sent) for key, item in data.items()}
+    return data
 
 
 def _match_headers(offer: Offer, headers: Mapping[str, str], arguments: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["LEVELS", "Client", "Exchange", "Reach"]
+__all__ = ["ABILITIES", "LEVELS", "Client", "Exchange", "Reach"]
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _ABILITIES = {
@@ -19,6 +19,7 @@ _ABILITIES = {
     "elicitation/create": "elicitation",
     "roots/list": "roots",
 }
+ABILITIES = frozenset(_ABILITIES.values())
 _GONE = -32603
 
 
@@ -82,7 +83,7 @@ class Client:
     @property
     def interactive(self) -> bool:
         """Whether servers may ask it something."""
-        return any(ability in self.capabilities for ability in _ABILITIES.values())
+        return not ABILITIES.isdisjoint(self.capabilities)
 
     @property
     def name(self) -> str:
@@ -102,7 +103,7 @@ class Client:
 
     async def ask(self, method: str, params: Any, exchange: Exchange | None) -> dict[str, Any]:
         """Put a server's question to it. Raises `RpcError`."""
-        if not self.can_answer(method):
+        if self.modern or not self.can_answer(method):  # the newer era knows no questions of servers
             raise RpcError(METHOD_NOT_FOUND, f"The client cannot answer {method}.")
         self._asked += 1
         number = self._asked

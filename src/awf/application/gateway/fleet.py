@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from awf.application.gateway.eras import Lowering
     from awf.application.gateway.hub import Hub
     from awf.application.gateway.pinning import Change
+    from awf.application.gateway.view import PublishedTool
     from awf.application.tools.pipeline import ArgumentChecks, Observers
     from awf.domain.gateway_file import GatewayFile, GatewayServer
     from awf.domain.ports.pin_store import PinStore
@@ -63,6 +64,7 @@ class Fleet:
         self.servers = self._made(file)
         self.offers = self._offers(file, View(()))
         self._used: dict[str, tuple[Any, ...]] = {}
+        self._seen: dict[str, PublishedTool] = {}  # ever since this configuration is served
         self._pending = False
         self._settled = False
         self._leaving: set[asyncio.Task[None]] = set()
@@ -76,12 +78,8 @@ class Fleet:
         """Until every server has been reached or has failed, but not for ever."""
         if self._settled:
             return
-        pinned = self._pinned()
-        waiting = [
-            server.started()
-            for name, server in self.servers.items()
-            if server.config.start == "eager" or name not in pinned
-        ]
+        wanted = self._wanted(self.file, self.servers)
+        waiting = [server.started() for server in wanted.values()]
         try:
             async with asyncio.timeout(SETTLING_SECONDS):
                 await asyncio.gather(*waiting)
@@ -108,18 +106,24 @@ class Fleet:
             if file.servers.get(name) == server.config and server.config.enabled
         }
         added = self._made(file, kept)
-        for server in added.values():
-            server.start()
-        await self._until_settled(added)
         servers = {name: (kept | added)[name] for name in sorted(kept | added)}
-        offered, changes, withheld = self._checked(file, servers)
-        view, problems = build_view(file, offered)
+        try:
+            wanted = self._wanted(file, servers)
+            for server in wanted.values():
+                server.start()
+            await self._until_settled(wanted)
+            offered, changes, withheld = self._checked(file, servers)
+            view, problems = build_view(file, offered)
+        except BaseException:
+            await asyncio.gather(*(server.close() for server in added.values()))
+            raise
         if problems:
             await asyncio.gather(*(server.close() for server in added.values()))
             return problems
         gone = [server for name, server in self.servers.items() if name not in kept]
         self.file, self.servers, self.problems = file, servers, []
         self.changes, self.withheld = changes, withheld
+        self._seen.clear()
         self._publish(view)
         for server in gone:
             task = spawn(server.retire(), f"MCP server {server.name} leaves")
@@ -150,7 +154,7 @@ class Fleet:
         """Publish what the servers offer now. `anew`: also when they offer what they did."""
         self._pending = False
         self._parts.book.changed()
-        used = {name: (one.tools, one.state != "failed") for name, one in self.servers.items()}
+        used = {name: (one.tools, one.state) for name, one in self.servers.items()}
         if used == self._used and not anew:
             return
         self._used = used
@@ -185,24 +189,29 @@ class Fleet:
             name: [tool for tool in tools if f"{name}:{tool.get('name')}" not in withheld]
             for name, tools in offered.items()
         }
-        return offered | self._promised(servers, offered), tuple(drift.changes), withheld
+        return offered | self._promised(file, servers, offered), tuple(drift.changes), withheld
+
+    def _wanted(self, file: GatewayFile, servers: dict[str, Server]) -> dict[str, Server]:
+        """Those that must be asked for what they offer: a server that may wait is known by its pins."""
+        pinned = self._pinned(file, servers)
+        return {name: one for name, one in servers.items() if name not in pinned}
 
     def _promised(
-        self, servers: dict[str, Server], offered: Mapping[str, object]
+        self, file: GatewayFile, servers: dict[str, Server], offered: Mapping[str, object]
     ) -> dict[str, Sequence[dict[str, Any]]]:
         """What servers that wait for their first use have offered before."""
-        pinned = self._pinned()
+        pinned = self._pinned(file, servers)
         return {
             name: pinned[name]
             for name, one in servers.items()
-            if name not in offered and one.state == "idle" and name in pinned
+            if name not in offered and one.state in {"idle", "starting"} and name in pinned
         }
 
-    def _pinned(self) -> dict[str, list[dict[str, Any]]]:
+    def _pinned(self, file: GatewayFile, servers: dict[str, Server]) -> dict[str, list[dict[str, Any]]]:
         store = self._parts.pins
         found: dict[str, list[dict[str, Any]]] = {}
-        lazy = {name for name, one in self.servers.items() if one.config.start == "lazy"}
-        if store is None or not lazy or self.file.pinning.mode == "off":
+        lazy = {name for name, one in servers.items() if one.config.start == "lazy"}
+        if store is None or not lazy or file.pinning.mode == "off":
             return found
         for pin in store.load().values():
             server = pin.id.partition(":")[0]
@@ -213,6 +222,7 @@ class Fleet:
     def _publish(self, view: View) -> None:
         before = self.offers.view.definitions()
         self.offers = self._offers(self.file, view)
+        self._seen |= {one.definition["name"]: one for one in view.tools}
         by_server = {name: [tool.tool for tool in view.tools if tool.server == name] for name in self.servers}
         self._parts.book.offers(by_server)
         if before != view.definitions():
@@ -222,20 +232,16 @@ class Fleet:
         parts = self._parts
         return Offers(file, view, self.servers, parts.checks, parts.lowering, self._info)
 
-    def lost(self, name: str) -> Server | None:
-        """The server that has failed and would have had this tool."""
-        for server in self.servers.values():
-            if server.state == "failed" and any(
-                name
-                in {
-                    tool.get("name"),
-                    f"{server.name}:{tool.get('name')}",
-                    f"{server.name}__{tool.get('name')}",
-                }
-                for tool in server.tools
-            ):
-                return server
-        return None
+    def lost(self, name: str, profile: str) -> Server | None:
+        """The server that has failed and had this tool, as far as the client could know of it."""
+        published = self._seen.get(name)
+        server = self.servers.get(published.server) if published is not None else None
+        if published is None or server is None or server.state != "failed":
+            return None
+        chosen = self.file.profiles.get(profile)
+        return (
+            server if not profile or (chosen is not None and View([published]).within(chosen).tools) else None
+        )
 
     def look_at_stale_ones(self) -> None:
         for server in self.servers.values():

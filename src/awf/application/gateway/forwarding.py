@@ -31,8 +31,13 @@ class Forwarding:
         method: str,
         params: dict[str, Any],
         headers: Mapping[str, str] | None = None,
+        *,
+        asked: object = None,
     ) -> dict[str, Any]:
-        """`params` hold the `_meta` to send. Raises `RpcError` and `AwfError`."""
+        """`params` hold the `_meta` to send. Raises `RpcError` and `AwfError`.
+
+        `asked`: what the client asked for, where that is something else than what is sent.
+        """
         client = exchange.client
         lane = await server.lane_for(client)
         era = lane.upstream.era or await lane.upstream.connect()
@@ -44,7 +49,7 @@ class Forwarding:
             if era.modern:
                 result = await self._answering(server, exchange, method, sent, headers, lane)
             else:
-                result = await self._parked(server, exchange, method, sent, lane)
+                result = await self._parked(server, exchange, method, sent, lane, asked)
         except RpcError as error:
             raise crossed_error(method, error, to_modern=client.modern) from error
         if result.get("resultType", "complete") != "complete":
@@ -77,16 +82,25 @@ class Forwarding:
         raise RpcError(-32603, f'MCP server "{server.name}" asks for more and more input.')
 
     async def _parked(
-        self, server: Server, exchange: Exchange, method: str, params: dict[str, Any], lane: Lane
+        self,
+        server: Server,
+        exchange: Exchange,
+        method: str,
+        params: dict[str, Any],
+        lane: Lane,
+        asked: object,
     ) -> dict[str, Any]:
         """Servers of the older era ask in the middle of their work; it waits until the client comes back with the answer."""
         if not exchange.client.interactive:
             return await server.request(exchange, method, params, lane=lane)
+        bound = (server.name, method, asked or _subject(params))
+        if self._parking.is_ours(params):
+            return await self._parking.again(exchange, params, bound_to=bound)
 
         async def work(parked: Exchange) -> dict[str, Any]:
             return await server.request(parked, method, params, lane=lane)
 
-        return await self._parking.begin(exchange, work, bound_to=(server.name, method, _subject(params)))
+        return await self._parking.begin(exchange, work, bound_to=bound)
 
 
 def _subject(params: Mapping[str, Any]) -> object:

@@ -54,7 +54,7 @@ class Gateway:
         self._parking = Parking()
         self._forwarding = Forwarding(self._parking)
         self._pipeline = CallPipeline(parts.observers)
-        self.calls = ToolCalls(self._pipeline, self._forwarding, parts.book)
+        self.calls = ToolCalls(self._pipeline, self._forwarding, parts.book, self.info)
         self._tracer = parts.observers.tracer
         self._resources = Resources(self._forwarding)
         self._watching = Watching()
@@ -123,6 +123,11 @@ class Gateway:
         except AwfError as error:
             text = f"{error.message} {error.hint}".strip()
             raise RpcError(-32603, text, {"code": error.code}) from error
+        except RpcError:
+            raise
+        except Exception as error:
+            _log.exception("%s failed", method[:200])
+            raise RpcError(-32603, "Internal error: the gateway failed on this request.") from error
 
     async def _of_the_only_one(self, exchange: Exchange, method: str, params: dict[str, Any]) -> Answer:
         """A method we do not know may be known to the server, where there is no doubt which is meant."""
@@ -154,16 +159,13 @@ class Gateway:
             offer = self.fleet.offers.find(name, client.profile)
         if offer is None:
             raise self._unknown_tool(name, arguments, client)
-        if self._parking.is_ours(params):
-            bound = (offer.server.name, "tools/call", (offer.published.tool, arguments))
-            return await self._parking.again(exchange, params, bound_to=bound)
         result = await self.calls.call(offer, exchange, params, arguments)
         if client.version < "2025-11-25":
             return self.fleet.lowering.result(client.version, result)
         return result
 
     def _unknown_tool(self, name: str, arguments: dict[str, Any], client: Client) -> RpcError:
-        lost = self.fleet.lost(name)
+        lost = self.fleet.lost(name, client.profile)
         if lost is not None:
             message = f"The tool '{name}' is not available now: MCP server \"{lost.name}\" has failed: {lost.detail}"
         else:
@@ -243,6 +245,8 @@ class Gateway:
 
     async def _unsubscribe(self, exchange: Exchange, params: dict[str, Any]) -> Answer:
         uri, server = await self._resource(exchange, params)
+        if uri not in exchange.client.subscriptions:
+            return await self._watching.passed_on(server, exchange, uri)
         exchange.client.subscriptions.discard(uri)
         return await self._watching.unwatch(server, exchange, uri)
 
@@ -268,7 +272,16 @@ class Gateway:
         kinds = {kind for kind in kinds if kind == "tools" or kind in capabilities}
         asked = wanted.get("resourceSubscriptions")
         uris = {uri for uri in asked if isinstance(uri, str)} if isinstance(asked, list) else set()
-        watched = await self._watch_all(exchange, uris)
+        watched: dict[str, Server] = {}
+        try:
+            await self._watch_all(exchange, uris, watched)
+            return await self._listened(exchange, kinds, watched)
+        finally:
+            for uri, server in watched.items():
+                with contextlib.suppress(AwfError, RpcError):
+                    await self._watching.unwatch(server, exchange, uri)
+
+    async def _listened(self, exchange: Exchange, kinds: set[str], watched: dict[str, Server]) -> Answer:
         agreed: dict[str, Any] = {f"{kind}ListChanged": True for kind in sorted(kinds)}
         if watched:
             agreed["resourceSubscriptions"] = sorted(watched)
@@ -279,13 +292,9 @@ class Gateway:
             await self.fleet.closing.wait()
         finally:
             self.hub.listeners.discard(listener)
-            for uri, server in watched.items():
-                with contextlib.suppress(AwfError, RpcError):
-                    await self._watching.unwatch(server, exchange, uri)
         return self._complete_result({"_meta": {SUBSCRIPTION: exchange.id}})
 
-    async def _watch_all(self, exchange: Exchange, uris: set[str]) -> dict[str, Server]:
-        watched: dict[str, Server] = {}
+    async def _watch_all(self, exchange: Exchange, uris: set[str], watched: dict[str, Server]) -> None:
         servers = await self._visible(exchange.client, "resources") if uris else []
         for uri in sorted(uris):
             with contextlib.suppress(AwfError, RpcError):
@@ -293,7 +302,6 @@ class Gateway:
                 if server is not None:
                     await self._watching.watch(server, exchange, uri)
                     watched[uri] = server
-        return watched
 
     # About the gateway
 
@@ -323,10 +331,12 @@ class Gateway:
 
     def _of(self, client: Client) -> list[Server]:
         """The servers that a client may know of."""
-        profile = self.fleet.file.profiles.get(client.profile)
         servers = [self.fleet.servers[name] for name in sorted(self.fleet.servers)]
-        if profile is None:
+        if not client.profile:
             return servers
+        profile = self.fleet.file.profiles.get(client.profile)
+        if profile is None:
+            return []
         return [
             one
             for one in servers

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from awf.application.gateway.client import LEVELS, Exchange
+from awf.application.gateway.client import ABILITIES, LEVELS, Exchange
 from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
 from awf.domain.ports.upstream import Guise
 
@@ -56,7 +56,8 @@ def lane_key(client: Client, era: Era, *, session: str, over_pipe: bool, only_mo
 
 
 def _abilities(client: Client) -> str:
-    return ",".join(sorted(client.capabilities))
+    """Only those that matter: names are the client's free choice, and each set of them is a way of its own."""
+    return ",".join(sorted(client.capabilities.keys() & ABILITIES))
 
 
 class News(Protocol):
@@ -83,6 +84,7 @@ class Lane:
         self._news = news
         self._busy: dict[Exchange, None] = {}
         self._answering: dict[Any, asyncio.Task[Any]] = {}
+        self.used = 0.0  # when it was last free again, in the loop's time
         self._told_in = 0  # the connection in which level and subscriptions were told
         self.upstream = ways.open(guise, self)
 
@@ -99,7 +101,7 @@ class Lane:
     ) -> dict[str, Any]:
         upstream = self.upstream
         if self._told_in != upstream.connections and (self.level or self.subscribed):
-            await self.repeat()
+            await self.repeat_if_new()
         self._busy[exchange] = None
         try:
             return await upstream.exchange(
@@ -111,6 +113,7 @@ class Lane:
             )
         finally:
             self._busy.pop(exchange, None)
+            self.used = asyncio.get_running_loop().time()
 
     async def repeat(self) -> None:
         """A new connection knows nothing of what was agreed on the last one."""
@@ -118,11 +121,18 @@ class Lane:
         self._told_in = self.upstream.connections
         if era.modern:
             return
-        with contextlib.suppress(RpcError):
-            if self.level and "logging" in era.capabilities:
-                await self.upstream.exchange("logging/setLevel", {"level": self.level})
-            for uri in list(self.subscribed):
-                await self.upstream.exchange("resources/subscribe", {"uri": uri})
+        told: list[tuple[str, dict[str, Any]]] = [
+            ("resources/subscribe", {"uri": uri}) for uri in self.subscribed
+        ]
+        if self.level and "logging" in era.capabilities:
+            told.insert(0, ("logging/setLevel", {"level": self.level}))
+        for method, params in told:
+            with contextlib.suppress(RpcError):  # one that is refused must not keep back the others
+                await self.upstream.exchange(method, params)
+
+    async def repeat_if_new(self) -> None:
+        if self._told_in != self.upstream.connections and (self.level or self.subscribed):
+            await self.repeat()
 
     async def repeat_now(self) -> None:
         """The same, unless there is no connection yet that could know."""

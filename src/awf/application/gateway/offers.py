@@ -8,7 +8,7 @@ import msgspec
 
 from awf.application.gateway.eras import SERVER_INFO
 from awf.application.tools.pipeline import checker
-from awf.domain.mcp import LEGACY_VERSIONS
+from awf.domain.mcp import INVALID_PARAMS, RpcError
 from awf.domain.mirroring import mirrored_parameters
 from awf.domain.tool import ToolDefinition
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["Offer", "Offers"]
 
 _encode = msgspec.json.Encoder().encode
-NEWEST_LEGACY = LEGACY_VERSIONS[-1]
 
 
 class Offer:
@@ -77,6 +76,8 @@ class Offers:
     def within(self, profile: str) -> View:
         found = self._views.get(profile)
         if found is None:
+            if profile not in self._file.profiles:  # a reload may take it away from those who use it
+                raise RpcError(INVALID_PARAMS, f"There is no profile '{profile}' any more.")
             found = self._views[profile] = self.view.within(self._file.profiles[profile])
         return found
 

@@ -25,7 +25,7 @@ REMEMBERED = 50_000
 SWEEP_PAGES = 20
 _KINDS = {"resources/list": "resources", "resources/templates/list": "resourceTemplates"}
 _NOT_FOUND = frozenset({-32002, INVALID_PARAMS})
-_PLACE = re.compile(r"\\\{[^{}]*\\\}")
+_PLACE = re.compile(r"\{[^{}]*\}")
 _log = logging.getLogger("awf.gateway")
 
 
@@ -33,7 +33,9 @@ class Resources:
     def __init__(self, forwarding: Forwarding) -> None:
         self._forwarding = forwarding
         self._owners: dict[str, str] = {}  # address → server
-        self._templates: dict[str, tuple[re.Pattern[str], str]] = {}
+        self._templates: dict[
+            str, tuple[list[str], str]
+        ] = {}  # template → what stands between its places, server
 
     async def page(
         self, servers: Sequence[Server], exchange: Exchange, method: str, params: dict[str, Any]
@@ -92,7 +94,7 @@ class Resources:
             and template not in self._templates
             and len(self._templates) < REMEMBERED
         ):
-            self._templates[template] = re.compile(_PLACE.sub(".+", re.escape(template))), server
+            self._templates[template] = _PLACE.split(template), server
 
     async def read(
         self, servers: Sequence[Server], exchange: Exchange, params: dict[str, Any]
@@ -121,7 +123,7 @@ class Resources:
     def _known(self, servers: Sequence[Server], uri: str) -> Server | None:
         name = self._owners.get(uri)
         if name is None:
-            fitting = (server for shape, server in self._templates.values() if shape.fullmatch(uri))
+            fitting = (server for parts, server in self._templates.values() if _fits(uri, parts))
             exact = self._templates.get(uri)
             name = exact[1] if exact is not None else next(fitting, None)
         return next((server for server in servers if server.name == name), None)
@@ -137,13 +139,29 @@ class Resources:
                 params = {**params, "cursor": page["nextCursor"]}
 
 
+def _fits(uri: str, parts: list[str]) -> bool:
+    """Whether something may stand in the places of a template. Left to right, without trying twice."""
+    first, last = parts[0], parts[-1]
+    if len(parts) == 1:
+        return uri == first
+    if not uri.startswith(first) or not uri.endswith(last) or len(uri) < len(first) + len(last) + 1:
+        return False
+    at, end = len(first), len(uri) - len(last)
+    for part in parts[1:-1]:
+        found = uri.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
 def _position(servers: Sequence[Server], cursor: Any) -> tuple[int, str | None]:
     if cursor is None:
         return 0, None
     try:
         name, inner = json.loads(base64.urlsafe_b64decode(str(cursor).encode()))
         at = next(at for at, server in enumerate(servers) if server.name == name)
-    except (ValueError, TypeError, StopIteration, binascii.Error):
+    except (ValueError, TypeError, StopIteration, binascii.Error, RecursionError):
         raise RpcError(INVALID_PARAMS, "Invalid params: unknown cursor") from None
     return at, inner if isinstance(inner, str) else None
 

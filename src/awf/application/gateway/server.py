@@ -29,6 +29,7 @@ __all__ = ["Server", "ServerState", "Watcher"]
 
 ServerState = Literal["idle", "starting", "ready", "failed"]
 PAUSES = (0.0, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds before a server that failed is tried again
+IDLE_SECONDS = 600.0  # after which a way that nobody has a session on is closed
 STALE_SECONDS = 1.0  # a list that its server calls short-lived is looked at again at most so often
 LEAVING_SECONDS = 60.0  # what a server that is no longer configured still has for its calls
 _PROTOCOL = "EXECUTION.MCP_SERVER.PROTOCOL"
@@ -77,6 +78,7 @@ class Server:
         self._ways = open_server(name, patient)
         self._anchor = Lane(self, self._ways, Guise())
         self._lanes: dict[LaneKey, Lane] = {}
+        self._opening: dict[LaneKey, asyncio.Task[Lane | None]] = {}
         self._only_modern = False
         self._slots = asyncio.Semaphore(config.concurrency)
         self._clockwork = Clockwork(config.patience)
@@ -87,7 +89,7 @@ class Server:
         self._begun = 0  # how often its lists were asked for
         self._ended = 0
         self._turn = asyncio.Event()
-        self._closed = False
+        self.closed = False
 
     @property
     def era(self) -> Era | None:
@@ -108,7 +110,7 @@ class Server:
     # Its life
 
     def start(self) -> None:
-        if self._supervising is None and not self._closed:
+        if self._supervising is None and not self.closed:
             self._moved("starting")
             self._supervising = spawn(self._supervise(), f"watching MCP server {self.name}")
 
@@ -119,7 +121,7 @@ class Server:
             await self.settled.wait()
 
     async def close(self) -> None:
-        self._closed = True
+        self.closed = True
         if self._supervising is not None:
             await end_task(self._supervising)
             self._turned()
@@ -131,9 +133,11 @@ class Server:
     async def retire(self) -> None:
         """It is no longer configured: what it is working on is still finished."""
         deadline = asyncio.get_running_loop().time() + LEAVING_SECONDS
-        while self.in_flight and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110  once in its life
-            await asyncio.sleep(0.05)
-        await self.close()
+        try:
+            while self.in_flight and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110  once in its life
+                await asyncio.sleep(0.05)
+        finally:
+            await self.close()
 
     async def _supervise(self) -> None:
         failures = 0
@@ -170,6 +174,7 @@ class Server:
     async def _refresh(self) -> None:
         era = await self._anchor.upstream.connect()
         self.last_era = era
+        await self._anchor.repeat_if_new()
         self.tools, ttl = await fetch_all(self._anchor.upstream, "tools", era)
         self.prompts, _ = await fetch_all(self._anchor.upstream, "prompts", era)
         self.lifetime = ttl if era.modern and not era.announces_tool_changes else None
@@ -286,23 +291,50 @@ class Server:
         lane = self._lanes.get(key)
         if lane is not None:
             return lane
-        return await self._open_lane(key, client, era)
+        opening = self._opening.get(key)
+        if opening is None:
+            opening = self._opening[key] = spawn(
+                self._open_lane(key, client, era), f"a way to MCP server {self.name}", awaited=True
+            )
+            opening.add_done_callback(lambda _: self._opening.pop(key, None))
+        return await asyncio.shield(opening) or await self.lane_for(client)
 
-    async def _open_lane(self, key: LaneKey, client: Client, era: Era) -> Lane:
+    async def _open_lane(self, key: LaneKey, client: Client, era: Era) -> Lane | None:
+        """None: the server does not speak the older era after all."""
         owner = client if key.owner and not client.modern else None
-        lane = self._lanes[key] = Lane(self, self._ways, guise_of(key, client, era), owner)
+        lane = Lane(self, self._ways, guise_of(key, client, era), owner)
         lane.level = client.level if owner is not None else ""
         if key.legacy and era.modern:
             try:
                 await lane.upstream.connect()
             except AwfError as reason:
-                self._lanes.pop(key, None)
                 await lane.close()
                 if reason.code != _PROTOCOL:
                     raise
                 self._only_modern = True
-                return await self.lane_for(client)
+                return None
+        if self.closed:
+            await lane.close()
+            raise self._still_failed()
+        self._lanes[key] = lane
+        if key.owner and owner is None:
+            self._close_when_idle(key, lane)
         return lane
+
+    def _close_when_idle(self, key: LaneKey, lane: Lane) -> None:
+        """Clients without a session never say that they leave."""
+        loop = asyncio.get_running_loop()
+
+        def look() -> None:
+            if self.closed or self._lanes.get(key) is not lane:
+                return
+            if lane.in_flight or loop.time() - lane.used < IDLE_SECONDS:
+                loop.call_later(IDLE_SECONDS, look)
+                return
+            del self._lanes[key]
+            spawn(lane.close(), f"an unused way to MCP server {self.name} closes")
+
+        loop.call_later(IDLE_SECONDS, look)
 
     def lane_of(self, client: Client) -> Lane | None:
         """Its own way, if it has one already."""

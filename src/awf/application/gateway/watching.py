@@ -34,7 +34,7 @@ class Watching:
         result: dict[str, Any] = {}
         if uri not in lane.subscribed:
             if era.modern:
-                hearing = self._hear(lane, uri)
+                hearing = self._hear(server, lane, uri)
                 self._hearing[lane, uri] = spawn(hearing, f"listening to {uri} of MCP server {server.name}")
             else:
                 params = {"uri": uri}
@@ -55,16 +55,29 @@ class Watching:
             return {}
         return await server.request(exchange, "resources/unsubscribe", {"uri": uri}, lane=lane)
 
+    async def passed_on(self, server: Server, exchange: Exchange, uri: str) -> dict[str, Any]:
+        """Somebody gives up what they do not have. That must not take it away from others."""
+        lane = await server.lane_for(exchange.client)
+        era = lane.upstream.era or await lane.upstream.connect()
+        if uri in lane.subscribed or era.modern:
+            return {}
+        return await server.request(exchange, "resources/unsubscribe", {"uri": uri}, lane=lane)
+
     async def close(self) -> None:
         for task in list(self._hearing.values()):
             await end_task(task)
         self._hearing.clear()
 
-    async def _hear(self, lane: Lane, uri: str) -> None:
-        for pause in (*PAUSES, *([PAUSES[-1]] * 1000)):
+    async def _hear(self, server: Server, lane: Lane, uri: str) -> None:
+        """For as long as anybody wants to, and the server is there."""
+        failures = 0
+        loop = asyncio.get_running_loop()
+        while not server.closed:
+            began = loop.time()
             try:
                 await lane.upstream.connect()
                 await lane.upstream.hear({"resourceSubscriptions": [uri]})
             except (AwfError, RpcError) as reason:
                 _log.debug("%s cannot be listened to: %s", uri, reason)
-            await asyncio.sleep(pause)
+            failures = 0 if loop.time() - began > PAUSES[-1] else failures + 1
+            await asyncio.sleep(PAUSES[min(failures, len(PAUSES) - 1)])

@@ -79,15 +79,23 @@ class Conversation:
             error = RpcError(INVALID_REQUEST, "Invalid request: there are no batches here")
             self._write(failure(None, error))
             return
-        spawn(self._answer_all(messages), "answering a batch")
+        task = spawn(self._answer_all(messages), "answering a batch")
+        self._open[task] = task
+        task.add_done_callback(lambda done: self._forget(done, done))
 
     async def _answer_all(self, messages: list[Any]) -> None:
+        """In their order; a batch is cancelled as a whole, with its client."""
         answers: list[bytes] = []
         for message in messages:
-            if isinstance(message, dict) and "id" in message and "method" in message:
-                answers.append(await self._answered(message))
-            else:
+            if not isinstance(message, dict) or "id" not in message or "method" not in message:
                 self._take(message)
+                continue
+            try:
+                checked_id(message, self._open)
+            except RpcError as error:
+                answers.append(failure(None, error))
+            else:
+                answers.append(await self._answered(message))
         if answers:
             self._write(b"[" + b",".join(answers) + b"]")
 

@@ -6,6 +6,7 @@ from collections import deque
 
 __all__ = ["EventLog", "event"]
 
+LONGEST_NUMBER = 18
 KEPT_BYTES = 4 * 1024 * 1024
 
 
@@ -45,6 +46,6 @@ class EventLog:
     def position(event_id: str) -> tuple[str, int] | None:
         """The stream, and the event in it, that an id means."""
         name, dash, number = event_id.rpartition("-")
-        if not dash or not number.isascii() or not number.isdecimal():
+        if not dash or not number.isascii() or not number.isdecimal() or len(number) > LONGEST_NUMBER:
             return None
         return name, int(number)

@@ -103,8 +103,10 @@ class Sessions:
         return session
 
     async def end(self, session: Session) -> None:
-        if self._sessions.pop(session.client.id, None) is None:
-            return
+        if self._sessions.pop(session.client.id, None) is not None:
+            await self._ended(session)
+
+    async def _ended(self, session: Session) -> None:
         for task in list(session.tasks.values()):
             task.cancel()
         if session.standing is not None:
@@ -131,5 +133,5 @@ class Sessions:
     def _drop_oldest(self) -> None:
         oldest = min(self._sessions.values(), key=lambda one: one.used)
         _log.warning("there are more than %d sessions; the one idle for longest ends", MOST)
-        spawn(self.end(oldest), "ending the oldest session")
-        self._sessions.pop(oldest.client.id, None)
+        del self._sessions[oldest.client.id]
+        spawn(self._ended(oldest), "ending the oldest session")
