@@ -21,6 +21,7 @@ def pages() -> dict[str, Callable[[], str]]:
     from awf.testing.reference.config_page import config_page
     from awf.testing.reference.errors_page import errors_page
     from awf.testing.reference.events_page import events_page
+    from awf.testing.reference.gateway_page import gateway_page
     from awf.testing.reference.workflow_page import workflow_page
 
     return {
@@ -29,6 +30,7 @@ def pages() -> dict[str, Callable[[], str]]:
         "docs/reference/config.md": config_page,
         "docs/reference/errors.md": errors_page,
         "docs/reference/events.md": events_page,
+        "docs/reference/gateway.md": gateway_page,
         "docs/reference/workflow.md": workflow_page,
         "docs/reference/workflow.schema.json": lambda: (
             json.dumps(workflow_schema(), ensure_ascii=False, indent=2) + "\n"
