@@ -141,10 +141,8 @@ class RequestReader:
     def on_header(self, name: bytes, value: bytes) -> None:
         key = _names.get(name) or _name(name)
         fields = self._fields
-        if key in fields:
-            fields[key] = _joined(key, fields[key], value.decode("latin-1"))
-        else:
-            fields[key] = value.decode("latin-1")
+        text = value.decode("latin-1").strip(" \t")  # the parser leaves what stands at the end
+        fields[key] = _joined(key, fields[key], text) if key in fields else text
 
     def on_headers_complete(self) -> None:
         self._headers, self._fields = self._fields, {}  # trailers, which nobody asked for, stay apart

@@ -149,6 +149,7 @@ class AnswerReach:
     def attach(self, stream: HttpStream, position: int, on_end: Callable[[], None]) -> None:
         """The client has come back on another stream, and is there until `on_end`."""
         self._on_end = on_end
+        self.quiet_since = asyncio.get_running_loop().time()
         log = self._log()
         assert log is not None
         self._outlet = _Outlet(stream)
