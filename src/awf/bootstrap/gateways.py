@@ -69,8 +69,8 @@ class GatewayHouse:
 
         return InvalidWorkflowError(locate(self.path, problems, parse_yaml))
 
-    def open(self) -> Gateway:
-        """Starts nothing yet."""
+    def open(self, *, alone: bool = False) -> Gateway:
+        """Starts nothing yet. `alone`: for one client only."""
         from awf.application.gateway.fleet import GatewayParts
         from awf.application.gateway.gateway import Gateway
         from awf.infrastructure.tool_doors.lowering import DialectLowering
@@ -86,7 +86,7 @@ class GatewayHouse:
             pins=self.pins,
             clock=time.time,
         )
-        return Gateway(parts, self.file)
+        return Gateway(parts, self.file, alone=alone)
 
     def desk(self, gateway: Gateway) -> GatewayDesk:
         from awf.application.gateway.desk import GatewayDesk

@@ -7,6 +7,7 @@ is in `received`.
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -243,7 +244,7 @@ class MemoryServer:
         items, start = self.lists[kind], int(cursor or 0)
         end = start + self.page if self.page else len(items)
         more = {"nextCursor": str(end)} if end < len(items) else {}
-        return {kind: items[start:end], **self.list_more, **more}
+        return {kind: copy.deepcopy(items[start:end]), **self.list_more, **more}
 
     async def _pass(self, name: str) -> None:
         gate = self._gates.get(name)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from awf.application.gateway.call_book import CallBook
+    from awf.application.gateway.client import Client
     from awf.application.gateway.eras import Lowering
     from awf.application.gateway.hub import Hub
     from awf.application.gateway.pinning import Change
@@ -60,6 +61,7 @@ class Fleet:
         self.clock = parts.clock
         self._parts = parts
         self._hub = hub
+        self._sole: Client | None = None
         self._info = info
         self.servers = self._made(file)
         self.offers = self._offers(file, View(()))
@@ -68,9 +70,18 @@ class Fleet:
         self._pending = False
         self._settled = False
         self._leaving: set[asyncio.Task[None]] = set()
+        self._retiring: set[Server] = set()
+        self.started = asyncio.Event()
 
-    def start(self) -> None:
+    def start(self, sole: Client | None = None) -> None:
+        """`sole`: there is only this client, and never another one."""
+        if self.started.is_set():
+            return
+        self.started.set()
+        self._sole = sole
         for server in self.servers.values():
+            if sole is not None:
+                server.adopt(sole)
             if server.config.start == "eager":
                 server.start()
 
@@ -92,9 +103,10 @@ class Fleet:
     async def close(self) -> None:
         for task in self._leaving:
             task.cancel()
-        await asyncio.gather(*(server.close() for server in self.servers.values()), return_exceptions=True)
         if self._leaving:
             await asyncio.wait(self._leaving)
+        servers = {*self.servers.values(), *self._retiring}
+        await asyncio.gather(*(server.close() for server in servers), return_exceptions=True)
 
     # Another configuration
 
@@ -106,6 +118,9 @@ class Fleet:
             if file.servers.get(name) == server.config and server.config.enabled
         }
         added = self._made(file, kept)
+        if self._sole is not None:
+            for server in added.values():
+                server.adopt(self._sole)
         servers = {name: (kept | added)[name] for name in sorted(kept | added)}
         try:
             wanted = self._wanted(file, servers)
@@ -126,12 +141,17 @@ class Fleet:
         self._seen.clear()
         self._publish(view)
         for server in gone:
-            task = spawn(server.retire(), f"MCP server {server.name} leaves")
+            self._retiring.add(server)
+            task = spawn(self._retire(server), f"MCP server {server.name} leaves")
             self._leaving.add(task)
             task.add_done_callback(self._leaving.discard)
         self._hub.changed("prompts")
         self._hub.changed("resources")
         return []
+
+    async def _retire(self, server: Server) -> None:
+        await server.retire()
+        self._retiring.discard(server)
 
     async def _until_settled(self, servers: dict[str, Server]) -> None:
         try:

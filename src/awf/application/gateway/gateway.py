@@ -47,7 +47,8 @@ _log = logging.getLogger("awf.gateway")
 
 
 class Gateway:
-    def __init__(self, parts: GatewayParts, file: GatewayFile) -> None:
+    def __init__(self, parts: GatewayParts, file: GatewayFile, *, alone: bool = False) -> None:
+        self.alone = alone  # with one client for all its life
         self.hub = Hub()
         self.info = {"name": "awf-gateway", "version": parts.version}
         self.fleet = Fleet(parts, file, self.hub, self.info)
@@ -81,6 +82,7 @@ class Gateway:
 
     async def greet(self, client: Client) -> dict[str, Any]:
         """The result of `initialize`, after which the client is known."""
+        self.fleet.start(client if self.alone else None)
         await self.fleet.settle()
         self.hub.clients[client.id] = client
         return {
@@ -116,6 +118,7 @@ class Gateway:
     async def answer(self, exchange: Exchange, method: str, params: dict[str, Any]) -> Answer:
         """The result. Raises `RpcError`."""
         handle = (self._modern if exchange.client.modern else self._legacy).get(method)
+        self.fleet.start()
         try:
             if handle is not None:
                 return await handle(exchange, params)

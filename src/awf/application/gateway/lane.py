@@ -11,6 +11,8 @@ import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from awf.application.gateway.client import ABILITIES, LEVELS, Exchange
+from awf.application.running.tasks import end_task, spawn
+from awf.domain.errors import AwfError
 from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
 from awf.domain.ports.upstream import Guise
 
@@ -29,6 +31,7 @@ _CHANGES = {
     "notifications/resources/list_changed": "resources",
 }
 _FOR_US = frozenset({"notifications/subscriptions/acknowledged"})
+PAUSES = (0.2, 1.0, 5.0, 30.0)
 _UPDATED = "notifications/resources/updated"
 
 
@@ -85,6 +88,7 @@ class Lane:
         self._busy: dict[Exchange, None] = {}
         self._answering: dict[Any, asyncio.Task[Any]] = {}
         self.used = 0.0  # when it was last free again, in the loop's time
+        self._hearing: asyncio.Task[None] | None = None
         self._told_in = 0  # the connection in which level and subscriptions were told
         self.upstream = ways.open(guise, self)
 
@@ -139,7 +143,23 @@ class Lane:
         if self.upstream.era is not None:
             await self.repeat()
 
+    def keep_hearing(self) -> None:
+        """Also when the stream of its session ends now and then."""
+        self._hearing = spawn(self._hear(), "hearing a server on the way of a client")
+
+    async def _hear(self) -> None:
+        failures = 0
+        while True:
+            began = asyncio.get_running_loop().time()
+            with contextlib.suppress(AwfError, RpcError):
+                await self.upstream.hear({})
+            lived = asyncio.get_running_loop().time() - began
+            failures = 0 if lived > PAUSES[-1] else min(failures + 1, len(PAUSES) - 1)
+            await asyncio.sleep(PAUSES[failures])
+
     async def close(self) -> None:
+        if self._hearing is not None:
+            await end_task(self._hearing)
         await self.upstream.close()
 
     # What the server says

@@ -45,14 +45,19 @@ class Offer:
         self._checks = checks
         self._check: Callable[[Any], list[str]] | None = None
 
-    def check(self, arguments: Any) -> list[str]:
+    def check(self, arguments: Mapping[str, Any]) -> list[str]:
         """What is wrong with them, in the light of what the agent was shown."""
         refused = self.published.plan.refused(arguments)
         if refused:
             return [refused]
         if self._check is None:
             self._check = checker(self._checks, self.tool)
-        return self._check(arguments)
+        wrong = self._check(arguments)
+        if wrong and None in arguments.values():  # some clients say null for what they leave out
+            required = self.tool.input_schema.get("required", ())
+            given = {key: value for key, value in arguments.items() if value is not None or key in required}
+            wrong = self._check(given)
+        return wrong
 
 
 class Offers:

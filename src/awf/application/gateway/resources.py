@@ -32,10 +32,8 @@ _log = logging.getLogger("awf.gateway")
 class Resources:
     def __init__(self, forwarding: Forwarding) -> None:
         self._forwarding = forwarding
-        self._owners: dict[str, str] = {}  # address → server
-        self._templates: dict[
-            str, tuple[list[str], str]
-        ] = {}  # template → what stands between its places, server
+        self._owners: dict[str, list[str]] = {}  # address → servers that list it
+        self._templates: dict[str, tuple[list[str], list[str]]] = {}  # template → its fixed parts, servers
 
     async def page(
         self, servers: Sequence[Server], exchange: Exchange, method: str, params: dict[str, Any]
@@ -88,13 +86,11 @@ class Resources:
         if isinstance(uri, str):
             if len(self._owners) >= REMEMBERED:
                 self._owners.clear()
-            self._owners.setdefault(uri, server)
-        if (
-            isinstance(template, str)
-            and template not in self._templates
-            and len(self._templates) < REMEMBERED
-        ):
-            self._templates[template] = _PLACE.split(template), server
+            _note(self._owners.setdefault(uri, []), server)
+        if isinstance(template, str):
+            if len(self._templates) >= REMEMBERED:
+                self._templates.clear()
+            _note(self._templates.setdefault(template, (_PLACE.split(template), []))[1], server)
 
     async def read(
         self, servers: Sequence[Server], exchange: Exchange, params: dict[str, Any]
@@ -121,12 +117,13 @@ class Resources:
         return found
 
     def _known(self, servers: Sequence[Server], uri: str) -> Server | None:
-        name = self._owners.get(uri)
-        if name is None:
-            fitting = (server for parts, server in self._templates.values() if _fits(uri, parts))
-            exact = self._templates.get(uri)
-            name = exact[1] if exact is not None else next(fitting, None)
-        return next((server for server in servers if server.name == name), None)
+        """The first of these servers that lists it, or has a template for it."""
+        named = [*self._owners.get(uri, ()), *(self._templates[uri][1] if uri in self._templates else ())]
+        found = next((server for server in servers if server.name in named), None)
+        if found is not None:
+            return found
+        fitting = {name for parts, names in self._templates.values() if _fits(uri, parts) for name in names}
+        return next((server for server in servers if server.name in fitting), None)
 
     async def _sweep(self, servers: Sequence[Server], exchange: Exchange) -> None:
         """Look through the lists once."""
@@ -137,6 +134,11 @@ class Resources:
                 if "nextCursor" not in page:
                     break
                 params = {**params, "cursor": page["nextCursor"]}
+
+
+def _note(names: list[str], name: str) -> None:
+    if name not in names:
+        names.append(name)
 
 
 def _fits(uri: str, parts: list[str]) -> bool:

@@ -32,6 +32,7 @@ PAUSES = (0.0, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds before a server that f
 IDLE_SECONDS = 600.0  # after which a way that nobody has a session on is closed
 STALE_SECONDS = 1.0  # a list that its server calls short-lived is looked at again at most so often
 LEAVING_SECONDS = 60.0  # what a server that is no longer configured still has for its calls
+_UNKNOWN = Era(modern=False, version="")
 _PROTOCOL = "EXECUTION.MCP_SERVER.PROTOCOL"
 _UNAVAILABLE = "EXECUTION.MCP_SERVER.UNAVAILABLE"
 _log = logging.getLogger("awf.gateway")
@@ -80,6 +81,7 @@ class Server:
         self._lanes: dict[LaneKey, Lane] = {}
         self._opening: dict[LaneKey, asyncio.Task[Lane | None]] = {}
         self._only_modern = False
+        self._adopted: Client | None = None
         self._slots = asyncio.Semaphore(config.concurrency)
         self._clockwork = Clockwork(config.patience)
         self._nudged = asyncio.Event()
@@ -113,6 +115,13 @@ class Server:
         if self._supervising is None and not self.closed:
             self._moved("starting")
             self._supervising = spawn(self._supervise(), f"watching MCP server {self.name}")
+
+    def adopt(self, client: Client) -> None:
+        """There is only this client: the way that all share is its own, in its era where the server knows it."""
+        if not client.modern and self.state == "idle":
+            self._adopted = client
+            key = LaneKey(legacy=True, owner=client.id)
+            self._anchor = Lane(self, self._ways, guise_of(key, client, _UNKNOWN), client)
 
     async def started(self) -> None:
         """Until it has been reached, or has failed. Starts it where it waits for its first use."""
@@ -172,13 +181,24 @@ class Server:
             await self._turn.wait()
 
     async def _refresh(self) -> None:
-        era = await self._anchor.upstream.connect()
+        era = await self._connected()
         self.last_era = era
         await self._anchor.repeat_if_new()
         self.tools, ttl = await fetch_all(self._anchor.upstream, "tools", era)
         self.prompts, _ = await fetch_all(self._anchor.upstream, "prompts", era)
         self.lifetime = ttl if era.modern and not era.announces_tool_changes else None
         self._fetched = asyncio.get_running_loop().time()
+
+    async def _connected(self) -> Era:
+        try:
+            return await self._anchor.upstream.connect()
+        except AwfError as reason:
+            if self._adopted is None or self._only_modern or reason.code != _PROTOCOL:
+                raise
+        self._only_modern = True  # it does not speak the older era; requests cross
+        await self._anchor.close()
+        self._anchor = Lane(self, self._ways, Guise(), self._adopted)
+        return await self._anchor.upstream.connect()
 
     async def _until_news(self) -> None:
         """Until there is a reason to look at the server again."""
@@ -279,6 +299,8 @@ class Server:
             era = self.last_era
             if era is None:
                 raise self._still_failed()
+        if self._adopted is not None:
+            return self._anchor
         key = lane_key(
             client,
             era,
@@ -317,6 +339,8 @@ class Server:
             await lane.close()
             raise self._still_failed()
         self._lanes[key] = lane
+        if owner is not None and self.config.command is None:
+            lane.keep_hearing()
         if key.owner and owner is None:
             self._close_when_idle(key, lane)
         return lane

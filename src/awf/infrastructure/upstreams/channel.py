@@ -45,6 +45,10 @@ class Channel(Protocol):
         """Answer what the server has asked."""
         ...
 
+    async def listen(self) -> None:
+        """Make sure that what the server says outside of any call can be heard from now on."""
+        ...
+
     async def hear(self) -> None:
         """Take in what the server says outside of any call, until it says no more."""
         ...

@@ -36,7 +36,7 @@ class McpClient:
     requests are refused. It and `on_notification` are also given the `tag` of the call in whose answer the message came,
     where that is known. `capabilities` tells the server what it may ask, `client_info` whom. `restarts` bounds how often it is started;
     `release` lets go of what outlives a single connection. `legacy`: it is spoken to in the older
-    era only, in `version`.
+    era only, in `version`. `listening`: what it says by itself is heard from the beginning.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class McpClient:
         release: Callable[[], Awaitable[None]] = _nothing,
         patience: float = PATIENCE,
         legacy: bool = False,
+        listening: bool = False,
         version: str = INITIALIZE_VERSION,
     ) -> None:
         self.name = name
@@ -71,6 +72,7 @@ class McpClient:
         self._release = release
         self._patience = patience
         self._legacy = legacy
+        self._listening = listening
         self._meta: dict[str, Any] = {}
         self._channel: Channel | None = None
         self._opening: Channel | None = None  # not yet to be used for calls
@@ -248,6 +250,8 @@ class McpClient:
         )
         self.era = era = await negotiate(us, known)
         self._meta = modern_meta(era.version, self._capabilities, self._client_info) if era.modern else {}
+        if self._listening and not era.modern:
+            await channel.listen()
         self.connections += 1
         self._connected_at = asyncio.get_running_loop().time()
         self._channel, self._opening = channel, None

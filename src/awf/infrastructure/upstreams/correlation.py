@@ -132,21 +132,20 @@ class Correlation:
         return None
 
     def _told(self, message: dict[str, Any], tag: object) -> None:
-        if message["method"] != "notifications/progress":
-            self._on_notification(message, tag)
-            return
         params = message.get("params")
-        if isinstance(params, dict):
-            self._progressed(params)
+        try:
+            if message["method"] != "notifications/progress":
+                self._on_notification(message, tag)
+            elif isinstance(params, dict):
+                self._progressed(params)
+        except Exception:  # noqa: BLE001  whoever listens must not break the connection
+            _log.exception("a listener to %s failed", message["method"])
 
     def _progressed(self, params: dict[str, Any]) -> None:
         token = params.get("progressToken")
         call = self._pending.get(token) if type(token) is int else None
         if call is not None and call.on_progress is not None:
-            try:
-                call.on_progress(params)
-            except Exception:  # noqa: BLE001  whoever listens must not break the connection
-                _log.exception("a listener to the progress of %s failed", call.method)
+            call.on_progress(params)
 
 
 def _deliver(call: Call, message: dict[str, Any]) -> None:

@@ -39,9 +39,13 @@ def messages_in(data: bytes) -> list[dict[str, Any]] | None:
     except RecursionError:
         return None
     found = value if isinstance(value, list) else [value]
-    if found and all(isinstance(item, dict) and ("method" in item or "id" in item) for item in found):
-        return found
-    return None
+    return found if found and all(map(_is_message, found)) else None
+
+
+def _is_message(item: Any) -> bool:
+    if not isinstance(item, dict):
+        return False
+    return isinstance(item["method"], str) if "method" in item else "id" in item
 
 
 def _leniently(data: bytes) -> Any:

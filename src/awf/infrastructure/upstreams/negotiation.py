@@ -94,14 +94,15 @@ async def _end(*tasks: asyncio.Task[Any]) -> None:
             task.exception()  # the other question has been answered
 
 
-async def _discover(us: Introduction) -> Era | None:
-    """None: not a server of the newer era."""
-    version = MODERN_VERSIONS[-1]
+async def _discover(us: Introduction, version: str = "") -> Era | None:
+    """None: not a server of the newer era. `version`: one that the server has named itself."""
+    named, version = bool(version), version or MODERN_VERSIONS[-1]
     params = {"_meta": modern_meta(version, us.capabilities, us.client_info)}
     try:
         result = await us.channel.exchange(us.channel.correlation.begin("server/discover", params))
     except RpcError as reason:
-        return _after_refusal(us, reason, version)
+        common = None if named else _common(_supported(reason))
+        return _after_refusal(us, reason, version) if common is None else await _discover(us, common)
     except ServerFault as reason:
         # Without an HTTP status nothing answered at all; 401 and 403 are about us and not about the era.
         if reason.status in {0, 401, 403}:
@@ -116,8 +117,7 @@ def _after_refusal(us: Introduction, reason: RpcError, version: str) -> Era | No
         return None
     if reason.code != UNSUPPORTED_VERSION:
         return Era(modern=True, version=version)
-    data = reason.data if isinstance(reason.data, dict) else {}
-    supported = _texts(data.get("supported"))
+    supported = _supported(reason)
     if not supported or any(known in supported for known in (*LEGACY_VERSIONS, *MODERN_VERSIONS)):
         return None
     spoken = ", ".join(supported)
@@ -154,6 +154,12 @@ def _modern_era(version: str, result: dict[str, Any]) -> Era:
         instructions=str(result.get("instructions") or ""),
         server_info=_mapping(meta.get("io.modelcontextprotocol/serverInfo")),
     )
+
+
+def _supported(reason: RpcError) -> list[str]:
+    """The versions that a server names when it refuses one."""
+    told = reason.code == UNSUPPORTED_VERSION and isinstance(reason.data, dict)
+    return _texts(reason.data.get("supported")) if told else []
 
 
 def _is_modern(reason: BaseException) -> bool:

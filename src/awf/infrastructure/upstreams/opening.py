@@ -81,6 +81,7 @@ class ServerWays:
             capabilities=guise.capabilities,
             client_info=guise.client_info,
             legacy=guise.legacy,
+            listening=True,
             version=guise.version,
         )
         client.era = guise.era

@@ -68,6 +68,9 @@ class StdioChannel:
     async def reply(self, frame: bytes) -> None:
         await self._process.write(frame + b"\n")
 
+    async def listen(self) -> None:
+        """It is heard already."""
+
     async def hear(self) -> None:
         """Everything comes in by the one pipe that is always read."""
         await asyncio.wait([self._reading])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from typing import TYPE_CHECKING, Any
 
 from awf.domain.mcp import MODERN_VERSIONS
@@ -31,11 +32,13 @@ if TYPE_CHECKING:
 __all__ = ["HttpChannel"]
 
 LEAVING_SECONDS = 2.0
+LISTENING_SECONDS = 0.5
 RESUMPTIONS = 5
 RESUMPTION_PAUSE = 1.0
 LONGEST_PAUSE = 10.0
 _ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 _STREAM = "text/event-stream"
+_log = logging.getLogger("awf.upstreams")
 _FOR_THE_CALLER = frozenset({401, 403, 429})
 
 
@@ -62,6 +65,8 @@ class HttpChannel:
         self._background = Background()
         self._retry = RESUMPTION_PAUSE
         self._ended = asyncio.Event()
+        self._stream: asyncio.Task[None] | None = None
+        self._offers_stream = True
 
     @property
     def alive(self) -> bool:
@@ -100,8 +105,31 @@ class HttpChannel:
     async def reply(self, frame: bytes) -> None:
         await self._tell(frame)
 
+    async def listen(self) -> None:
+        """Some servers ask and report on the stream of their session only, and forget what nobody is there to hear."""
+        opened = asyncio.Event()
+        self._stream = self._background.start(self._overhear(opened), f"hearing MCP server {self._name}")
+        with contextlib.suppress(
+            TimeoutError
+        ):  # others say nothing, not even that it is open, before they have to
+            async with asyncio.timeout(LISTENING_SECONDS):
+                await opened.wait()
+
+    async def _overhear(self, opened: asyncio.Event) -> None:
+        try:
+            self._offers_stream = await self._follow(self._last_heard, on_open=opened.set)
+        except ServerFault as reason:
+            _log.debug("the stream of MCP server %s broke: %s", self._name, reason)
+        finally:
+            opened.set()
+
     async def hear(self) -> None:
-        if not await self._follow(self._last_heard):
+        if self._stream is not None:
+            await asyncio.wait([self._stream])
+            self._stream = None
+        else:
+            self._offers_stream = await self._follow(self._last_heard)
+        if not self._offers_stream:
             # No such stream here: there is no use in asking again before the next session.
             await self._ended.wait()
 
@@ -134,7 +162,10 @@ class HttpChannel:
         """Those of a message."""
         method = call.method if call else method
         if self._era is None:
-            probe = _modern(MODERN_VERSIONS[-1], method) if method == "server/discover" else {}
+            # A server of the newer era that is slow to say so checks this header in everything that comes.
+            probe = {"Mcp-Method": method} if method == "initialize" else {}
+            if method == "server/discover":
+                probe = _modern(MODERN_VERSIONS[-1], method)
             return {**_ACCEPT, **probe}
         if not self._era.modern:
             session = {"Mcp-Session-Id": self._session} if self._session else {}
@@ -203,7 +234,9 @@ class HttpChannel:
             message = f'MCP server "{self._name}" ended its answer before the result.'
             raise unavailable(message, hint="What was asked of it may or may not have been done.")
 
-    async def _follow(self, last_event: str, call: Call | None = None) -> bool:
+    async def _follow(
+        self, last_event: str, call: Call | None = None, on_open: Callable[[], object] = lambda: None
+    ) -> bool:
         """Hear a GET stream to its end. False when the server offers none."""
         headers = {**self._headers(), **({"Last-Event-ID": last_event} if last_event else {})}
         answer = await self._door.send("GET", headers, repeatable=True)
@@ -212,6 +245,7 @@ class HttpChannel:
                 raise refusal(self._name, answer, b"")
             if answer.status != 200 or answer.content_type != _STREAM:
                 return False
+            on_open()
             await self._events(call, answer)
             return True
         except (HttpFailure, EventTooLarge) as reason:

@@ -93,6 +93,9 @@ class SseChannel:
     async def reply(self, frame: bytes) -> None:
         (await self._post(frame, repeatable=True)).finish()
 
+    async def listen(self) -> None:
+        """It is heard already."""
+
     async def hear(self) -> None:
         """Everything comes in by the one stream that is always read."""
         await asyncio.wait([self._reading])

@@ -88,6 +88,9 @@ class WebSocketChannel:
     async def reply(self, frame: bytes) -> None:
         await self._send(frame)
 
+    async def listen(self) -> None:
+        """It is heard already."""
+
     async def hear(self) -> None:
         """Everything comes in by the one connection that is always read."""
         await asyncio.wait([self._reading])

@@ -66,13 +66,13 @@ class _Serving:
         house = GatewayHouse(self._app, self._options.config)
         for note in house.notes:
             _tell(note)
-        gateway = house.open()
-        gateway.fleet.start()
+        gateway = house.open(alone=streams is not None)
         self._handle_signals()
         try:
             if streams is not None:
                 await self._on_streams(house, gateway, *streams)
             else:
+                gateway.fleet.start()
                 await self._over_http(house, gateway)
         finally:
             await gateway.close()
@@ -191,6 +191,7 @@ class _Serving:
 
     async def _settled(self, house: GatewayHouse, gateway: Gateway) -> None:
         """A configuration that does not fit its servers is no configuration."""
+        await gateway.fleet.started.wait()
         await gateway.fleet.settle()
         if gateway.fleet.problems:
             raise house.located(gateway.fleet.problems)

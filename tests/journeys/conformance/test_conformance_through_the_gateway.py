@@ -1,0 +1,28 @@
+"""Behind the gateway the fixture gets the same verdicts from the official conformance suite as alone.
+
+How a server answers the gateway does not decide how that answers its clients: as an event stream only where it must be.
+So the fixture that does the same is the measure, also for one that streams all it can and for one on pipes.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from awf.testing import peers
+from awf.testing.conformance import complaints, differences, run_suite
+
+pytestmark = pytest.mark.journey
+
+
+@pytest.mark.parametrize("way", ["plain", "streams", "stdio"])
+def test_every_check_says_the_same_through_the_gateway_as_direct(way, selection, direct, stage, tmp_path):
+    alone = direct(selection)
+    results = tmp_path / "results"
+    with stage.behind_gateway(tmp_path, way) as url:
+        through = peers.requested(lambda: run_suite(url, selection, results))
+
+    differing = differences(alone, through)
+    assert not differing, "\n".join(
+        f"{scenario} {check}: direct {was}, through {came} {complaints(results, scenario, check)}"
+        for (scenario, check), (was, came) in differing.items()
+    )
