@@ -98,7 +98,8 @@ class ToolCalls:
             return _result(await self._send(offer, exchange, params, arguments, context))
         except AwfError as error:
             code = _TOOL_CODES.get(error.code, "EXECUTION_FAILED")
-            raise ToolFailure(code, f"{error.message} {error.hint}".strip()) from error
+            text = self._pipeline.observers.masker.mask(f"{error.message} {error.hint}".strip())
+            raise ToolFailure(code, text) from error
 
     async def _send(
         self,

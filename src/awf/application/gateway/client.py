@@ -21,6 +21,7 @@ _ABILITIES = {
 }
 ABILITIES = frozenset(_ABILITIES.values())
 _GONE = -32603
+ANSWER_SECONDS = 600.0  # that a client has for a question
 
 
 class Reach(Protocol):
@@ -39,6 +40,7 @@ class Client:
     """Whoever asks. What it has told of itself does not change; the rest belongs to sessions."""
 
     __slots__ = (
+        "__weakref__",
         "_answers",
         "_asked",
         "capabilities",
@@ -50,7 +52,6 @@ class Client:
         "profile",
         "standing",
         "subscriptions",
-        "under_way",
         "version",
     )
 
@@ -75,7 +76,6 @@ class Client:
         self.profile = profile
         self.level = level  # of log messages it wants to hear; empty: it has not said
         self.standing: Reach | None = None  # what is heard outside of any request
-        self.under_way: dict[Any, Exchange] = {}
         self.subscriptions: set[str] = set()
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._asked = 0
@@ -115,7 +115,10 @@ class Client:
         try:
             if not self.tell(message, exchange):
                 raise RpcError(_GONE, "The client cannot be reached.")
-            return await answer
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await answer
+        except TimeoutError:
+            raise RpcError(_GONE, "The client does not answer.") from None
         except asyncio.CancelledError:
             gone = {"requestId": number, "reason": "The server no longer waits for it."}
             told = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": gone}
@@ -127,6 +130,10 @@ class Client:
     def answered(self, message: Mapping[str, Any]) -> bool:
         """Take an answer to a question. False when nobody has asked."""
         number = message.get("id")
+        if (
+            isinstance(number, str) and number.isdecimal() and len(number) < 10
+        ):  # some hand numbers back as text
+            number = int(number)
         answer = self._answers.get(number) if type(number) is int else None
         if answer is None or answer.done():
             return False
@@ -157,7 +164,18 @@ class Client:
 class Exchange:
     """One request of a client, from its arrival to its answer."""
 
-    __slots__ = ("_pauses", "client", "deadline", "headers", "id", "meta", "patience", "reach")
+    __slots__ = (
+        "_pauses",
+        "_placed",
+        "_places",
+        "client",
+        "deadline",
+        "headers",
+        "id",
+        "meta",
+        "patience",
+        "reach",
+    )
 
     def __init__(
         self,
@@ -175,7 +193,9 @@ class Exchange:
         self.headers = headers  # by their names in small letters
         self.patience = math.inf  # what its server has, in seconds
         self.deadline = math.inf  # in the loop's time; -inf: it was over
+        self._places: asyncio.Semaphore | None = None
         self._pauses = 0
+        self._placed = False
 
     @property
     def progress_token(self) -> Any:
@@ -200,10 +220,35 @@ class Exchange:
             self.deadline = asyncio.get_running_loop().time() + self.patience
 
     def hold(self) -> None:
+        """Somebody else is to answer now; its place at the server is for others meanwhile."""
         self._pauses += 1
         if self.deadline > 0:
             self.deadline = math.inf
+        self.give_place_back(self._places)
 
-    def go_on(self) -> None:
+    async def go_on(self) -> None:
         self._pauses -= 1
         self.moved()
+        if not self._pauses and self._places is not None:
+            await self._wait_for_place(self._places)
+
+    async def take_place(self, places: asyncio.Semaphore) -> None:
+        """One of those that its server has."""
+        self._places = places
+        await self._wait_for_place(places)
+
+    async def _wait_for_place(self, places: asyncio.Semaphore) -> None:
+        await places.acquire()
+        self._placed = True
+        if self._places is not places:  # the request has ended meanwhile
+            self.give_place_back(places)
+
+    def give_place_back(self, places: asyncio.Semaphore | None) -> None:
+        if self._placed and places is not None:
+            self._placed = False
+            places.release()
+
+    def leave_place(self) -> None:
+        """The request is over."""
+        self.give_place_back(self._places)
+        self._places = None

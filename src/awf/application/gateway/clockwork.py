@@ -34,8 +34,8 @@ class Clockwork:
     def stop(self, exchange: Exchange) -> None:
         self._running.pop(exchange, None)
 
-    def is_over(self, exchange: Exchange) -> bool:
-        """Whether it was we who cancelled it, and nobody else."""
+    def ended(self, exchange: Exchange) -> bool:
+        """Whether it was we who cancelled it, and nobody else; then the cancellation is taken back."""
         if exchange.deadline != -math.inf:
             return False
         task = self._running.get(exchange)

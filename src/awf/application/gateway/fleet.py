@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Fleet", "GatewayParts"]
 
+ANNOUNCING_SECONDS = 0.2  # between two announcements of one list
 SETTLING_SECONDS = 15.0  # what the first clients wait for slow servers
 _log = logging.getLogger("awf.gateway")
 
@@ -71,11 +72,17 @@ class Fleet:
         self._settled = False
         self._leaving: set[asyncio.Task[None]] = set()
         self._retiring: set[Server] = set()
+        self._announced: dict[tuple[str, str], bool] = {}  # being told; whether once more
+        self._told = 0  # how often another list of tools was announced
         self.started = asyncio.Event()
 
     def start(self, sole: Client | None = None) -> None:
         """`sole`: there is only this client, and never another one."""
         if self.started.is_set():
+            if sole is not None and self._sole is not None:
+                self._sole = sole
+                for server in self.servers.values():
+                    server.adopt(sole)
             return
         self.started.set()
         self._sole = sole
@@ -127,7 +134,7 @@ class Fleet:
             for server in wanted.values():
                 server.start()
             await self._until_settled(wanted)
-            offered, changes, withheld = self._checked(file, servers)
+            offered, changes, withheld = self._checked(file, servers, save=False)
             view, problems = build_view(file, offered)
         except BaseException:
             await asyncio.gather(*(server.close() for server in added.values()))
@@ -138,6 +145,7 @@ class Fleet:
         gone = [server for name, server in self.servers.items() if name not in kept]
         self.file, self.servers, self.problems = file, servers, []
         self.changes, self.withheld = changes, withheld
+        self._checked(file, servers)  # what is new in it is trusted from now on
         self._seen.clear()
         self._publish(view)
         for server in gone:
@@ -187,7 +195,7 @@ class Fleet:
         self._publish(view)
 
     def _checked(
-        self, file: GatewayFile, servers: dict[str, Server]
+        self, file: GatewayFile, servers: dict[str, Server], *, save: bool = True
     ) -> tuple[dict[str, Sequence[dict[str, Any]]], tuple[Change, ...], frozenset[str]]:
         """What servers offer, without what is withheld; what has changed since it was pinned; and what is withheld."""
         offered: dict[str, Sequence[dict[str, Any]]] = {
@@ -199,7 +207,7 @@ class Fleet:
         from awf.application.gateway.pinning import compare
 
         drift = compare(store.load(), offered, now=self._parts.clock(), quarantine_new=mode == "quarantine")
-        if drift.pinned:
+        if drift.pinned and save:
             store.save(drift.pins)
         for change in drift.changes:
             if change not in self.changes:
@@ -246,6 +254,7 @@ class Fleet:
         by_server = {name: [tool.tool for tool in view.tools if tool.server == name] for name in self.servers}
         self._parts.book.offers(by_server)
         if before != view.definitions():
+            self._told += 1
             self._hub.changed("tools")
 
     def _offers(self, file: GatewayFile, view: View) -> Offers:
@@ -277,16 +286,33 @@ class Fleet:
 
     def announced(self, server: Server, kind: str) -> None:
         """Lists of tools and prompts are fetched first, so that whoever asks now gets the new ones."""
-
-        async def tell() -> None:
-            if kind != "resources":
-                await server.refreshed()
-                self.rebuild()
-            self._hub.changed(kind)
-
-        task = spawn(tell(), f"telling that {kind} of {server.name} have changed")
+        key = server.name, kind
+        if key in self._announced:
+            self._announced[key] = True  # once more, when what is under way has been told
+            return
+        self._announced[key] = False
+        task = spawn(self._tell(server, kind), f"telling that {kind} of {server.name} have changed")
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
+
+    async def _tell(self, server: Server, kind: str) -> None:
+        key, again = (server.name, kind), True
+        try:
+            while again:
+                self._announced[key] = False
+                told = self._told
+                if kind != "resources":
+                    await server.refreshed()
+                    self.rebuild()
+                if kind != "tools" or told == self._told:  # else a new list has been announced already
+                    self._hub.changed(kind)
+                await asyncio.sleep(ANNOUNCING_SECONDS)
+                again = self._announced[key]
+        finally:
+            del self._announced[key]
+
+    def masked(self, text: str) -> str:
+        return self._parts.observers.masker.mask(text)
 
     def resource_updated(self, server: Server, message: dict[str, Any]) -> None:
         del server

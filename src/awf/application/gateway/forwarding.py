@@ -39,6 +39,7 @@ class Forwarding:
         `asked`: what the client asked for, where that is something else than what is sent.
         """
         client = exchange.client
+        server.check_alive()
         lane = await server.lane_for(client)
         era = lane.upstream.era or await lane.upstream.connect()
         if era.modern is client.modern:

@@ -17,7 +17,7 @@ from awf.application.gateway.fleet import Fleet
 from awf.application.gateway.forwarding import Forwarding
 from awf.application.gateway.greeting import joined_capabilities, joined_instructions
 from awf.application.gateway.hub import SUBSCRIPTION, Hub, Listener
-from awf.application.gateway.lane import gravest_common
+from awf.application.gateway.lane import least_grave
 from awf.application.gateway.parking import Parking
 from awf.application.gateway.prompts import published_prompts
 from awf.application.gateway.resources import Resources
@@ -29,7 +29,7 @@ from awf.domain.mcp import INVALID_PARAMS, LEGACY_VERSIONS, METHOD_NOT_FOUND, MO
 from awf.domain.problem import suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     import msgspec
 
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Gateway"]
 
-_DISCOVER_TTL_MS = 0
+MOST_LISTENERS = 10_000
+SHOWN = 200  # signs of a name that a client chose
 _log = logging.getLogger("awf.gateway")
 
 
@@ -56,7 +57,7 @@ class Gateway:
         self._forwarding = Forwarding(self._parking)
         self._pipeline = CallPipeline(parts.observers)
         self.calls = ToolCalls(self._pipeline, self._forwarding, parts.book, self.info)
-        self._tracer = parts.observers.tracer
+        self._masker = parts.observers.masker
         self._resources = Resources(self._forwarding)
         self._watching = Watching()
         both: dict[str, Handle] = {
@@ -103,6 +104,8 @@ class Gateway:
                 await self._unsubscribe(exchange, {"uri": uri})
         for server in list(self.fleet.servers.values()):
             await server.forget(client)
+        if client.level:
+            await self._set_shared_levels(list(self.fleet.servers.values()))
 
     def heard(self, client: Client, message: dict[str, Any]) -> None:
         """A notification of a client that is not about one of its requests: for those that know it."""
@@ -124,7 +127,7 @@ class Gateway:
                 return await handle(exchange, params)
             return await self._of_the_only_one(exchange, method, params)
         except AwfError as error:
-            text = f"{error.message} {error.hint}".strip()
+            text = self._masker.mask(f"{error.message} {error.hint}".strip())
             raise RpcError(-32603, text, {"code": error.code}) from error
         except RpcError:
             raise
@@ -169,13 +172,14 @@ class Gateway:
 
     def _unknown_tool(self, name: str, arguments: dict[str, Any], client: Client) -> RpcError:
         lost = self.fleet.lost(name, client.profile)
+        name = name[:SHOWN]
         if lost is not None:
             message = f"The tool '{name}' is not available now: MCP server \"{lost.name}\" has failed: {lost.detail}"
         else:
             shown = [tool["name"] for tool in self.fleet.offers.within(client.profile).definitions()]
             close = suggest(name, shown)
             message = f"Unknown tool: {name}." + (f" Did you mean '{close}'?" if close else "")
-        self._pipeline.unknown(name[:200], arguments, message)
+        self._pipeline.unknown(name, arguments, message)
         return RpcError(INVALID_PARAMS, message)
 
     async def _prompts_list(self, exchange: Exchange, params: dict[str, Any]) -> Answer:
@@ -191,7 +195,7 @@ class Gateway:
         servers = await self._visible(exchange.client, "prompts")
         found = published_prompts(servers).get(str(params.get("name")))
         if found is None and len(servers) != 1:
-            raise RpcError(INVALID_PARAMS, f"Unknown prompt: {params.get('name')}")
+            raise RpcError(INVALID_PARAMS, f"Unknown prompt: {str(params.get('name'))[:SHOWN]}")
         server, name = (found.server, found.prompt) if found else (servers[0], params.get("name"))
         return await self._forwarding.send(server, exchange, "prompts/get", {**params, "name": name})
 
@@ -209,8 +213,10 @@ class Gateway:
     async def _complete(self, exchange: Exchange, params: dict[str, Any]) -> Answer:
         servers = await self._visible(exchange.client, "completions")
         ref = params.get("ref")
-        if not servers or not isinstance(ref, dict):
+        if not servers:
             raise RpcError(METHOD_NOT_FOUND, "Method not found: completion/complete")
+        if not isinstance(ref, dict):
+            raise RpcError(INVALID_PARAMS, "Invalid params: ref must be an object")
         server: Server | None = servers[0] if len(servers) == 1 else None
         found = published_prompts(servers).get(str(ref.get("name"))) if "name" in ref else None
         if found is not None:
@@ -228,15 +234,20 @@ class Gateway:
         if level not in LEVELS:
             raise RpcError(INVALID_PARAMS, f"Invalid params: level must be one of {', '.join(LEVELS)}")
         client.level = level
-        lowest = gravest_common(list(self.hub.levels()))
-        for server in await self._visible(client, "logging"):
+        servers = await self._visible(client, "logging")
+        for server in servers:
             own = server.lane_of(client)
-            for lane, wanted in [(own, level)] if own else [(one, lowest) for one in server.shared_lanes()]:
-                if lane.level != wanted:
-                    lane.level = wanted
-                    with contextlib.suppress(AwfError):
-                        await lane.repeat_now()
+            if own is not None:
+                await own.set_level(level)
+        await self._set_shared_levels([one for one in servers if one.lane_of(client) is None])
         return {}
+
+    async def _set_shared_levels(self, servers: Sequence[Server]) -> None:
+        """So that everyone hears what they asked for; each gets only that."""
+        wanted = least_grave(list(self.hub.levels()))
+        for server in servers:
+            for lane in server.shared_lanes() if wanted and "logging" in server.capabilities else ():
+                await lane.set_level(wanted)
 
     async def _subscribe(self, exchange: Exchange, params: dict[str, Any]) -> Answer:
         uri, server = await self._resource(exchange, params)
@@ -260,12 +271,14 @@ class Gateway:
         servers = await self._visible(exchange.client, "resources")
         server = await self._resources.owner(servers, exchange, uri) if servers else None
         if server is None:
-            raise RpcError(INVALID_PARAMS, f"No server here has the resource {uri}.")
+            raise RpcError(INVALID_PARAMS, f"No server here has the resource {uri[:SHOWN]}.")
         return uri, server
 
     async def _listen(self, exchange: Exchange, params: dict[str, Any]) -> Answer:
         """Until the client leaves. What it hears goes along the exchange."""
         wanted = params.get("notifications")
+        if len(self.hub.listeners) >= MOST_LISTENERS:
+            raise RpcError(-32603, "There are too many who listen already.")
         if not isinstance(wanted, dict):
             raise RpcError(INVALID_PARAMS, "Invalid params: notifications must be an object")
         kinds = {
@@ -314,7 +327,7 @@ class Gateway:
             "supportedVersions": [*MODERN_VERSIONS, *reversed(LEGACY_VERSIONS)],
             "capabilities": self._capabilities(exchange.client),
             **self._instructions(exchange.client),
-            "ttlMs": _DISCOVER_TTL_MS,
+            "ttlMs": 0,
             "cacheScope": "private",
         }
         return self._complete_result(body)

@@ -69,6 +69,3 @@ class Hub:
 
     def levels(self) -> Iterator[str]:
         return (client.level for client in self.clients.values() if client.level)
-
-    def watched(self) -> set[str]:
-        return {uri for client in self.clients.values() for uri in client.subscriptions}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from awf.application.gateway.client import ABILITIES, LEVELS, Exchange
@@ -86,6 +87,7 @@ class Lane:
         self.subscribed: dict[str, int] = {}  # resource → how many want to hear of it
         self._news = news
         self._busy: dict[Exchange, None] = {}
+        self._promised: weakref.ref[Client] | None = None
         self._answering: dict[Any, asyncio.Task[Any]] = {}
         self.used = 0.0  # when it was last free again, in the loop's time
         self._hearing: asyncio.Task[None] | None = None
@@ -95,6 +97,13 @@ class Lane:
     @property
     def in_flight(self) -> int:
         return len(self._busy)
+
+    def is_free_for(self, client: Client) -> bool:
+        """Nobody uses it or is about to; then it is this client's. Clients without a session live for one request."""
+        if self._busy or (self._promised is not None and self._promised() is not None):
+            return False
+        self._promised = weakref.ref(client)
+        return True
 
     async def exchange(
         self,
@@ -138,10 +147,13 @@ class Lane:
         if self._told_in != self.upstream.connections and (self.level or self.subscribed):
             await self.repeat()
 
-    async def repeat_now(self) -> None:
-        """The same, unless there is no connection yet that could know."""
-        if self.upstream.era is not None:
-            await self.repeat()
+    async def set_level(self, level: str) -> None:
+        """Of what the server logs. One that cannot be reached now hears of it later."""
+        if level != self.level:
+            self.level = level
+            if self.upstream.era is not None:
+                with contextlib.suppress(AwfError):
+                    await self.repeat()
 
     def keep_hearing(self) -> None:
         """Also when the stream of its session ends now and then."""
@@ -191,7 +203,7 @@ class Lane:
             try:
                 return await exchange.ask(method, params)
             finally:
-                exchange.go_on()
+                await exchange.go_on()
         finally:
             self._answering.pop(_key(message["id"]), None)
 
@@ -232,7 +244,7 @@ def _key(request_id: Any) -> Any:
     return request_id if isinstance(request_id, str | int) else None
 
 
-def gravest_common(levels: list[str]) -> str:
+def least_grave(levels: list[str]) -> str:
     """The level at which a server must log so that everyone hears what they asked for."""
     return min(levels, key=LEVELS.index) if levels else ""
 

@@ -123,6 +123,8 @@ class Parking:
         parked = self._parked.pop(state, None)
         if parked is not None and parked.task is not None:
             parked.task.cancel()
+            if parked.task.done() and not parked.task.cancelled():
+                parked.task.exception()  # nobody comes for it any more
 
     async def close(self) -> None:
         tasks = [parked.task for parked in self._parked.values() if parked.task is not None]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
-import binascii
 import json
 import logging
 import re
@@ -23,6 +23,7 @@ __all__ = ["Resources"]
 
 REMEMBERED = 50_000
 SWEEP_PAGES = 20
+SWEEP_PAUSE = 2.0  # seconds; an address that nobody has must not cost all lists each time
 _KINDS = {"resources/list": "resources", "resources/templates/list": "resourceTemplates"}
 _NOT_FOUND = frozenset({-32002, INVALID_PARAMS})
 _PLACE = re.compile(r"\{[^{}]*\}")
@@ -32,6 +33,7 @@ _log = logging.getLogger("awf.gateway")
 class Resources:
     def __init__(self, forwarding: Forwarding) -> None:
         self._forwarding = forwarding
+        self._swept = -SWEEP_PAUSE
         self._owners: dict[str, list[str]] = {}  # address → servers that list it
         self._templates: dict[str, tuple[list[str], list[str]]] = {}  # template → its fixed parts, servers
 
@@ -98,20 +100,25 @@ class Resources:
         owner = await self.owner(servers, exchange, _uri(params))
         if owner is not None:
             return await self._forwarding.send(owner, exchange, "resources/read", params)
+        unreachable: AwfError | None = None
         for server in servers:
             try:
                 return await self._forwarding.send(server, exchange, "resources/read", params)
-            except (RpcError, AwfError) as reason:
-                if isinstance(reason, RpcError) and reason.code not in _NOT_FOUND:
+            except AwfError as reason:
+                unreachable = reason
+            except RpcError as reason:
+                if reason.code not in _NOT_FOUND:
                     raise
-        raise _no_resource(exchange, params["uri"])
+        raise unreachable or _no_resource(exchange, params["uri"])
 
     async def owner(self, servers: Sequence[Server], exchange: Exchange, uri: str) -> Server | None:
         """The server on which it lies: as lists and templates say, where there is more than one."""
         if len(servers) == 1:
             return servers[0]
         found = self._known(servers, uri)
-        if found is None:
+        now = asyncio.get_running_loop().time()
+        if found is None and now - self._swept >= SWEEP_PAUSE:
+            self._swept = now
             await self._sweep(servers, exchange)
             found = self._known(servers, uri)
         return found
@@ -163,7 +170,7 @@ def _position(servers: Sequence[Server], cursor: Any) -> tuple[int, str | None]:
     try:
         name, inner = json.loads(base64.urlsafe_b64decode(str(cursor).encode()))
         at = next(at for at, server in enumerate(servers) if server.name == name)
-    except (ValueError, TypeError, StopIteration, binascii.Error, RecursionError):
+    except (ValueError, TypeError, StopIteration, RecursionError):
         raise RpcError(INVALID_PARAMS, "Invalid params: unknown cursor") from None
     return at, inner if isinstance(inner, str) else None
 

@@ -29,6 +29,7 @@ __all__ = ["Server", "ServerState", "Watcher"]
 
 ServerState = Literal["idle", "starting", "ready", "failed"]
 PAUSES = (0.0, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds before a server that failed is tried again
+WAYS = 8  # for calls at the same time of clients that may be asked and have no session
 IDLE_SECONDS = 600.0  # after which a way that nobody has a session on is closed
 STALE_SECONDS = 1.0  # a list that its server calls short-lived is looked at again at most so often
 LEAVING_SECONDS = 60.0  # what a server that is no longer configured still has for its calls
@@ -46,6 +47,11 @@ class Watcher(Protocol):
         ...
 
     def announced(self, server: Server, kind: str) -> None: ...
+
+    def masked(self, text: str) -> str:
+        """Without what must stay secret."""
+        ...
+
     def resource_updated(self, server: Server, message: dict[str, Any]) -> None: ...
     def overheard(self, server: Server, message: dict[str, Any]) -> None: ...
 
@@ -82,7 +88,7 @@ class Server:
         self._opening: dict[LaneKey, asyncio.Task[Lane | None]] = {}
         self._only_modern = False
         self._adopted: Client | None = None
-        self._slots = asyncio.Semaphore(config.concurrency)
+        self._places = asyncio.Semaphore(config.concurrency)
         self._clockwork = Clockwork(config.patience)
         self._nudged = asyncio.Event()
         self._supervising: asyncio.Task[None] | None = None
@@ -118,7 +124,9 @@ class Server:
 
     def adopt(self, client: Client) -> None:
         """There is only this client: the way that all share is its own, in its era where the server knows it."""
-        if not client.modern and self.state == "idle":
+        if self._adopted is not None:  # it has begun anew on the same connection
+            self._adopted = self._anchor.owner = client
+        elif not client.modern and self.state == "idle":
             self._adopted = client
             key = LaneKey(legacy=True, owner=client.id)
             self._anchor = Lane(self, self._ways, guise_of(key, client, _UNKNOWN), client)
@@ -134,6 +142,8 @@ class Server:
         if self._supervising is not None:
             await end_task(self._supervising)
             self._turned()
+        for opening in list(self._opening.values()):
+            await end_task(opening)
         lanes, self._lanes = [*self._lanes.values(), self._anchor], {}
         await asyncio.gather(*(lane.close() for lane in lanes), return_exceptions=True)
         await self._ways.close()
@@ -227,7 +237,7 @@ class Server:
 
     def _failed(self, reason: Exception, pause: float) -> None:
         said = getattr(reason, "message", "") or f"it did not answer within {self.config.patience:g} s"
-        detail = f"{said} {getattr(reason, 'hint', '')}".strip()
+        detail = self._watcher.masked(f"{said} {getattr(reason, 'hint', '')}".strip())
         self._retry_at = asyncio.get_running_loop().time() + pause
         if self.settled.is_set() and (self.state != "failed" or self.detail != detail):
             _log.warning("MCP server %s is not available: %s", self.name, detail)
@@ -249,19 +259,16 @@ class Server:
         params: dict[str, Any],
         *,
         headers: Mapping[str, str] | None = None,
-        lane: Lane | None = None,
+        lane: Lane,
     ) -> dict[str, Any]:
         """Raises `RpcError` for what the server says, `AwfError` where it cannot be asked."""
-        if self.state == "failed":
-            raise self._still_failed()
-        if lane is None:
-            lane = await self.lane_for(exchange.client)
-        await self._slots.acquire()
+        self._clockwork.start(exchange)
         try:
-            self._clockwork.start(exchange)
+            await exchange.take_place(self._places)
+            exchange.moved()  # how long others took is not held against it
             return await lane.exchange(exchange, method, params, headers)
         except asyncio.CancelledError as reason:
-            if not self._clockwork.is_over(exchange):
+            if not self._clockwork.ended(exchange):
                 raise
             message = f'MCP server "{self.name}" did not answer within {self.config.patience:g} s.'
             hint = "Raise its `timeout`, or ask for less."
@@ -272,7 +279,12 @@ class Server:
             raise
         finally:
             self._clockwork.stop(exchange)
-            self._slots.release()
+            exchange.leave_place()
+
+    def check_alive(self) -> None:
+        """Raises `AwfError` for a server that has failed and is left alone for a while."""
+        if self.state == "failed":
+            raise self._still_failed()
 
     def _still_failed(self) -> AwfError:
         seconds = max(0.0, self._retry_at - asyncio.get_running_loop().time())
@@ -310,6 +322,8 @@ class Server:
         )
         if not key.owner and key.legacy is not era.modern:
             return self._anchor
+        if key.owner and client.modern and self.config.command is not None:
+            key = self._undisturbed(key, client)
         lane = self._lanes.get(key)
         if lane is not None:
             return lane
@@ -319,7 +333,19 @@ class Server:
                 self._open_lane(key, client, era), f"a way to MCP server {self.name}", awaited=True
             )
             opening.add_done_callback(lambda _: self._opening.pop(key, None))
-        return await asyncio.shield(opening) or await self.lane_for(client)
+        await asyncio.wait([opening])
+        if opening.cancelled():
+            raise AwfError(_UNAVAILABLE, f'The connection to MCP server "{self.name}" was closed.')
+        return opening.result() or await self.lane_for(client)
+
+    def _undisturbed(self, key: LaneKey, client: Client) -> LaneKey:
+        """A pipe does not show whom a question is for. So a client that has no session gets one for each call."""
+        for number in range(WAYS):
+            one = key._replace(owner=f"{key.owner} {number}")
+            lane = self._lanes.get(one)
+            if one not in self._opening and (lane is None or lane.is_free_for(client)):
+                break
+        return one
 
     async def _open_lane(self, key: LaneKey, client: Client, era: Era) -> Lane | None:
         """None: the server does not speak the older era after all."""
@@ -329,9 +355,9 @@ class Server:
         if key.legacy and era.modern:
             try:
                 await lane.upstream.connect()
-            except AwfError as reason:
+            except BaseException as reason:
                 await lane.close()
-                if reason.code != _PROTOCOL:
+                if not isinstance(reason, AwfError) or reason.code != _PROTOCOL:
                     raise
                 self._only_modern = True
                 return None
@@ -339,7 +365,7 @@ class Server:
             await lane.close()
             raise self._still_failed()
         self._lanes[key] = lane
-        if owner is not None and self.config.command is None:
+        if key.owner and key.legacy and self.config.command is None:
             lane.keep_hearing()
         if key.owner and owner is None:
             self._close_when_idle(key, lane)
@@ -369,6 +395,9 @@ class Server:
 
     async def forget(self, client: Client) -> None:
         """A session has ended, and its way with it."""
+        for key, opening in list(self._opening.items()):
+            if key.owner == client.id:
+                await end_task(opening)
         for key, lane in list(self._lanes.items()):
             if lane.owner is client:
                 del self._lanes[key]

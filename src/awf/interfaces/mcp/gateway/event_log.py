@@ -20,6 +20,7 @@ class EventLog:
     def __init__(self, name: str) -> None:
         self.name = name
         self.complete = False
+        self.completed_at = 0.0
         self._last = 0
         self._events: deque[tuple[int, bytes]] = deque()
         self._size = 0
@@ -33,6 +34,17 @@ class EventLog:
         while self._size > KEPT_BYTES and len(self._events) > 1:
             self._size -= len(self._events.popleft()[1])
         return made
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def finish(self, now: float, *, written: bool) -> None:
+        """There is no more to come. What is very long, and was sent, is not kept for the case that it got lost."""
+        self.complete, self.completed_at = True, now
+        if written and self._size > KEPT_BYTES:
+            self._events.clear()
+            self._size = 0
 
     def primer(self, retry_ms: int | None = None) -> bytes:
         """An event that says nothing but where the client is."""

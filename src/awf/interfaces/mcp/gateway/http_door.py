@@ -79,7 +79,8 @@ class HttpDoor:
         admission: Admission,
     ) -> HttpReply | None:
         """Only what is worked on takes a place; a stream that waits for news does not."""
-        if request.method != "POST":
+        waits = request.headers.get("mcp-method") == "subscriptions/listen"  # held against the body later
+        if request.method != "POST" or waits:
             return await self.streamable.handle(request, key, profile, headers)
         busy = admission.acquire()
         if busy is not None:

@@ -106,8 +106,12 @@ async def serve_descriptors(
     broken = False
 
     def write(data: bytes) -> bool:
-        if not broken:
+        if broken:
+            return False
+        try:
             outlet.write(data + b"\n")
+        except OSError:
+            lose()
         return not broken
 
     def lose() -> None:

@@ -27,7 +27,6 @@ __all__ = [
 JSON = ("Content-Type", "application/json")
 encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
-_LONGEST_METHOD = 200
 
 
 def decoded(data: bytes) -> Any:

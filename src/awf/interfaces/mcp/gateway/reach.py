@@ -114,8 +114,9 @@ class AnswerReach:
         data = encode(message)
         log = self._log()
         self.quiet_since = asyncio.get_running_loop().time()
-        written = outlet is not None and outlet.write(log.add(data) if log else event(data))
-        return written or log is not None
+        if outlet is None:
+            return False  # nobody can come back to a stream that they never saw
+        return outlet.write(log.add(data) if log else event(data)) or log is not None
 
     def open(self) -> _Outlet | None:
         """Begin the stream. None when the client has gone."""
@@ -148,6 +149,10 @@ class AnswerReach:
 
     def attach(self, stream: HttpStream, position: int, on_end: Callable[[], None]) -> None:
         """The client has come back on another stream, and is there until `on_end`."""
+        if self._on_end is not None:
+            self._on_end()  # the client has come back before; that stream is over
+        if self._outlet is not None:
+            self._outlet.close()
         self._on_end = on_end
         self.quiet_since = asyncio.get_running_loop().time()
         log = self._log()
@@ -161,10 +166,10 @@ class AnswerReach:
         if self._outlet is None:
             return json_reply(body, status, self._headers)
         log = self._log()
-        self._outlet.write(log.add(body) if log else event(body))
+        written = self._outlet.write(log.add(body) if log else event(body))
         self._outlet.close()
         if log is not None:
-            log.complete = True
+            log.finish(asyncio.get_running_loop().time(), written=written)
         if self._on_end is not None:
             self._on_end()
         return None

@@ -201,7 +201,7 @@ class _Serving:
         _tell(f"{tools} tools of {len(servers) - len(failed)} servers")
         for server in servers:
             if server.state == "failed":
-                _tell(f"server {server.name} is not available: {server.detail}")
+                _tell(f"server {server.name} is not available: {server.detail}")  # masked already
 
     async def _look_and_follow(
         self, house: GatewayHouse, gateway: Gateway, door: HttpDoor, addresses: list[str]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
 import secrets
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
@@ -13,17 +15,18 @@ from awf.domain.mcp import INVALID_PARAMS, LEGACY_VERSIONS, RpcError
 from awf.interfaces.mcp.gateway.event_log import EventLog
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable
 
     from awf.application.gateway.gateway import Gateway
-    from awf.interfaces.mcp.gateway.reach import AnswerReach, StandingReach
+    from awf.interfaces.mcp.gateway.reach import StandingReach
 
 __all__ = ["Session", "Sessions", "legacy_client"]
 
 IDLE_SECONDS = 1800.0
 MOST = 10_000
 LOGS = 32
+KEPT_BYTES = 8 * 1024 * 1024
+KEPT_SECONDS = 300.0
 _log = logging.getLogger("awf.gateway")
 
 
@@ -48,27 +51,33 @@ def legacy_client(params: dict[str, Any], *, id: str, key: str, profile: str) ->
 
 
 class Session:
-    __slots__ = ("_streams", "client", "key", "logs", "reaches", "standing", "tasks", "used")
+    __slots__ = ("_streams", "client", "ended", "logs", "standing", "tasks", "used")
 
-    def __init__(self, client: Client, key: str) -> None:
+    def __init__(self, client: Client) -> None:
         self.client = client
-        self.key = key
+        self.ended = False
         self.used = 0.0
         self.standing: StandingReach | None = None
         self.logs: OrderedDict[str, EventLog] = OrderedDict()
-        self.reaches: dict[str, AnswerReach] = {}  # of requests under way, by the name of their log
         self.tasks: dict[Any, asyncio.Task[Any]] = {}  # by the id of the request
         self._streams = 0
 
     def new_log(self) -> EventLog:
         self._streams += 1
         log = self.logs[str(self._streams)] = EventLog(str(self._streams))
-        if len(self.logs) > LOGS:
-            for name, old in list(self.logs.items()):
-                if old.complete:
-                    del self.logs[name]
-                    break
+        self.forget_logs(math.inf)
         return log
+
+    def forget_logs(self, now: float) -> None:
+        """Only the latest answers are kept, not too much of them, and not for long."""
+        complete = [log for log in self.logs.values() if log.complete]
+        size = sum(log.size for log in complete)
+        for place, log in enumerate(complete):
+            too_many = len(complete) - place > LOGS
+            too_old = now < math.inf and now - log.completed_at > KEPT_SECONDS
+            if too_many or too_old or size > KEPT_BYTES:
+                size -= log.size
+                del self.logs[log.name]
 
 
 class Sessions:
@@ -90,14 +99,14 @@ class Sessions:
     def open(self, client: Client) -> Session:
         if len(self._sessions) >= MOST:
             self._drop_oldest()
-        session = self._sessions[client.id] = Session(client, client.key)
+        session = self._sessions[client.id] = Session(client)
         session.used = self._now()
         return session
 
     def find(self, session_id: str, key: str) -> Session | None:
         """Only for whoever opened it."""
         session = self._sessions.get(session_id)
-        if session is None or session.key != key:
+        if session is None or session.client.key != key:
             return None
         session.used = self._now()
         return session
@@ -107,6 +116,7 @@ class Sessions:
             await self._ended(session)
 
     async def _ended(self, session: Session) -> None:
+        session.ended = True
         for task in list(session.tasks.values()):
             task.cancel()
         if session.standing is not None:
@@ -115,8 +125,10 @@ class Sessions:
 
     def sweep(self) -> None:
         """End those that nobody has used for long."""
+        now = asyncio.get_running_loop().time()
         too_old = self._now() - IDLE_SECONDS
         for session in list(self._sessions.values()):
+            session.forget_logs(now)
             listening = session.standing is not None and session.standing.open
             if session.used < too_old and not session.tasks and not listening:
                 spawn(self.end(session), "ending an idle session")

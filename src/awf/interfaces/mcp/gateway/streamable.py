@@ -162,7 +162,7 @@ class Streamable:
         try:
             return await self._answer(exchange, reach, method, params)
         except asyncio.CancelledError:
-            if session.tasks.get(request_id) is task:
+            if session.tasks.get(request_id) is task and not session.ended:
                 raise
             task.uncancel()  # it was the client, who waits for nothing
             return reach.abandon()
