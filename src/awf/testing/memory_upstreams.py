@@ -98,6 +98,10 @@ class Asked:
         """What the client answers. Raises `RpcError`."""
         return await self.way.ask(method, params, self._shown)
 
+    def over(self) -> None:
+        """It is answered. What stays in the server's memory keeps nothing of the other side alive."""
+        self._tag = self.on_progress = None
+
     def pause(self) -> None:
         """End the answer for now, as servers do over HTTP."""
         self.way.hearer.paused(self._shown)
@@ -332,6 +336,7 @@ class MemoryWay:
             await asyncio.wait([work, ended])
             if not work.cancelled():
                 work.exception()  # nobody may be left to fetch it
+            asked.over()
 
     async def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
         await self.connect()

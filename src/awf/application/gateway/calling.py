@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from awf.application.gateway.call_book import CallBook, Outcome
-    from awf.application.gateway.client import Exchange
+    from awf.application.gateway.client import Client, Exchange
     from awf.application.gateway.composition import CallPlan
     from awf.application.gateway.forwarding import Forwarding
     from awf.application.gateway.offers import Offer
@@ -66,12 +66,7 @@ class ToolCalls:
         code = "CANCELLED"
         try:
             result = await self._pipeline.call(
-                offer.tool,
-                arguments,
-                carry_out,
-                check=offer.check,
-                meta=exchange.meta,
-                facts={"mcp.protocol.version": client.version, "mcp.session.id": client.id},
+                offer.tool, arguments, carry_out, check=offer.check, meta=exchange.meta, facts=_facts(client)
             )
             outcome, code = _outcome(result)
         finally:
@@ -128,6 +123,13 @@ class ToolCalls:
         if raw.get("isError") is True:
             raw = _cleaned(raw, offer, sent)
         return plan.result(raw)
+
+
+def _facts(client: Client) -> dict[str, str]:
+    facts = {"mcp.protocol.version": client.version}
+    if client.id:
+        facts["mcp.session.id"] = client.id
+    return facts
 
 
 def as_raw(result: ToolResult) -> dict[str, Any]:

@@ -135,7 +135,7 @@ class Fleet:
                 server.start()
             await self._until_settled(wanted)
             offered, changes, withheld = self._checked(file, servers, save=False)
-            view, problems = build_view(file, offered)
+            view, problems = build_view(file, offered, withheld)
         except BaseException:
             await asyncio.gather(*(server.close() for server in added.values()))
             raise
@@ -187,7 +187,7 @@ class Fleet:
             return
         self._used = used
         offered, self.changes, self.withheld = self._checked(self.file, self.servers)
-        view, problems = build_view(self.file, offered)
+        view, problems = build_view(self.file, offered, self.withheld)
         for problem in problems:
             if problem not in self.problems:
                 _log.warning("%s %s", problem.message, problem.hint)
@@ -197,7 +197,7 @@ class Fleet:
     def _checked(
         self, file: GatewayFile, servers: dict[str, Server], *, save: bool = True
     ) -> tuple[dict[str, Sequence[dict[str, Any]]], tuple[Change, ...], frozenset[str]]:
-        """What servers offer, without what is withheld; what has changed since it was pinned; and what is withheld."""
+        """What servers offer; what has changed since it was pinned; and what of it is withheld."""
         offered: dict[str, Sequence[dict[str, Any]]] = {
             name: one.tools for name, one in servers.items() if one.state == "ready"
         }
@@ -212,12 +212,8 @@ class Fleet:
         for change in drift.changes:
             if change not in self.changes:
                 _log.warning("tool %s %s", change.id, change.what)
-        withheld = drift.withheld(mode)
-        offered = {
-            name: [tool for tool in tools if f"{name}:{tool.get('name')}" not in withheld]
-            for name, tools in offered.items()
-        }
-        return offered | self._promised(file, servers, offered), tuple(drift.changes), withheld
+        promised = self._promised(file, servers, offered)
+        return offered | promised, tuple(drift.changes), drift.withheld(mode)
 
     def _wanted(self, file: GatewayFile, servers: dict[str, Server]) -> dict[str, Server]:
         """Those that must be asked for what they offer: a server that may wait is known by its pins."""

@@ -30,12 +30,14 @@ from awf.domain.problem import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
+    from contextlib import AbstractContextManager
 
     import msgspec
 
     from awf.application.gateway.fleet import GatewayParts
     from awf.application.gateway.server import Server
     from awf.domain.gateway_file import GatewayFile
+    from awf.domain.ports.tracer import Attribute, Span
 
     Answer = dict[str, Any] | msgspec.Raw
     Handle = Callable[[Exchange, dict[str, Any]], Awaitable[Answer]]
@@ -123,9 +125,15 @@ class Gateway:
         handle = (self._modern if exchange.client.modern else self._legacy).get(method)
         self.fleet.start()
         try:
-            if handle is not None:
-                return await handle(exchange, params)
-            return await self._of_the_only_one(exchange, method, params)
+            if method == "tools/call":  # the pipeline of tool calls has a span of its own
+                return await self._tools_call(exchange, params)
+            with self._span(exchange, method, params) as span:
+                try:
+                    return await self._handled(handle, exchange, method, self._traced(exchange, params))
+                except (AwfError, RpcError) as error:
+                    span.set("error.type", str(error.code))
+                    span.fail(self._masker.mask(error.message[:SHOWN]))
+                    raise
         except AwfError as error:
             text = self._masker.mask(f"{error.message} {error.hint}".strip())
             raise RpcError(-32603, text, {"code": error.code}) from error
@@ -134,6 +142,36 @@ class Gateway:
         except Exception as error:
             _log.exception("%s failed", method[:200])
             raise RpcError(-32603, "Internal error: the gateway failed on this request.") from error
+
+    async def _handled(
+        self, handle: Handle | None, exchange: Exchange, method: str, params: dict[str, Any]
+    ) -> Answer:
+        if handle is not None:
+            return await handle(exchange, params)
+        return await self._of_the_only_one(exchange, method, params)
+
+    def _span(self, exchange: Exchange, method: str, params: dict[str, Any]) -> AbstractContextManager[Span]:
+        """Named and described as OpenTelemetry's conventions for MCP have it."""
+        client, tracer = exchange.client, self._pipeline.observers.tracer
+        target = params.get("name") or params.get("uri")
+        attributes: dict[str, Attribute] = {
+            "mcp.method.name": method,
+            "mcp.protocol.version": client.version,
+            "jsonrpc.request.id": str(exchange.id),
+        }
+        if client.id:
+            attributes["mcp.session.id"] = client.id
+        if isinstance(target, str):
+            attributes["gen_ai.prompt.name" if method == "prompts/get" else "mcp.resource.uri"] = target
+        return tracer.span(method[:SHOWN], attributes, below=self._pipeline.place_of(exchange.meta))
+
+    def _traced(self, exchange: Exchange, params: dict[str, Any]) -> dict[str, Any]:
+        """Servers are handed the trace."""
+        carried = self._pipeline.observers.tracer.carrier()
+        if not carried:
+            return params
+        exchange.meta = {**exchange.meta, **{key.lower(): value for key, value in carried.items()}}
+        return {**params, "_meta": exchange.meta}
 
     async def _of_the_only_one(self, exchange: Exchange, method: str, params: dict[str, Any]) -> Answer:
         """A method we do not know may be known to the server, where there is no doubt which is meant."""

@@ -70,12 +70,20 @@ def _admits(profile: Profile, tool_id: str) -> bool:
     return chosen and not any(fnmatchcase(tool_id, pattern) for pattern in profile.deny)
 
 
-def build_view(file: GatewayFile, offered: Mapping[str, Sequence[Tool]]) -> tuple[View, list[Problem]]:
+def build_view(
+    file: GatewayFile, offered: Mapping[str, Sequence[Tool]], withheld: frozenset[str] = frozenset()
+) -> tuple[View, list[Problem]]:
     """The view of what the servers offer now, and what is wrong with the configuration in the light of it.
 
-    A tool with a problem is not published. Overrides of servers that could not be asked are taken on trust.
+    A tool with a problem is not published, nor are those that are `withheld`, by id. Overrides of servers that could not
+    be asked are taken on trust.
     """
-    candidates = [one for server in sorted(offered) for one in _candidates(file, server, offered[server])]
+    candidates = [
+        one
+        for server in sorted(offered)
+        for one in _candidates(file, server, offered[server])
+        if one.id not in withheld
+    ]
     problems = [*_unknown_tools(file, offered), *_misfits(candidates)]
     sound = [one for one in candidates if one.composed.definition is not None]
     names = _names(sound)

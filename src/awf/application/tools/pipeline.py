@@ -80,7 +80,7 @@ class CallPipeline:
             "gen_ai.tool.call.id": call_id,
             **(facts or {}),
         }
-        with observers.tracer.span(f"tool.call.{tool.name}", attributes, below=self._below(meta)) as span:
+        with observers.tracer.span(f"tool.call.{tool.name}", attributes, below=self.place_of(meta)) as span:
             trace = {key.lower(): value for key, value in observers.tracer.carrier().items()}
             context = CallContext(call_id=call_id, meta=dict(meta), trace=trace, progress=progress)
             try:
@@ -122,7 +122,7 @@ class CallPipeline:
             _log.exception("the tool %s failed", tool.name)
             return failed("EXECUTION_FAILED", f"The tool failed: {type(error).__name__}: {error}"[:500])
 
-    def _below(self, meta: Mapping[str, Any]) -> object:
+    def place_of(self, meta: Mapping[str, Any]) -> object:
         """The span of the step; where there is none, that of the client, if it tells."""
         if self.observers.step or not isinstance(meta.get("traceparent"), str):
             return self._place
