@@ -40,7 +40,6 @@ class Client:
     """Whoever asks. What it has told of itself does not change; the rest belongs to sessions."""
 
     __slots__ = (
-        "__weakref__",
         "_answers",
         "_asked",
         "capabilities",
@@ -164,18 +163,7 @@ class Client:
 class Exchange:
     """One request of a client, from its arrival to its answer."""
 
-    __slots__ = (
-        "_pauses",
-        "_placed",
-        "_places",
-        "client",
-        "deadline",
-        "headers",
-        "id",
-        "meta",
-        "patience",
-        "reach",
-    )
+    __slots__ = ("_pauses", "_place", "client", "deadline", "headers", "id", "meta", "patience", "reach")
 
     def __init__(
         self,
@@ -193,9 +181,8 @@ class Exchange:
         self.headers = headers  # by their names in small letters
         self.patience = math.inf  # what its server has, in seconds
         self.deadline = math.inf  # in the loop's time; -inf: it was over
-        self._places: asyncio.Semaphore | None = None
+        self._place: asyncio.Semaphore | None = None
         self._pauses = 0
-        self._placed = False
 
     @property
     def progress_token(self) -> Any:
@@ -220,35 +207,23 @@ class Exchange:
             self.deadline = asyncio.get_running_loop().time() + self.patience
 
     def hold(self) -> None:
-        """Somebody else is to answer now; its place at the server is for others meanwhile."""
+        """Somebody else is to answer now. Its place at the server is for others from then on."""
         self._pauses += 1
         if self.deadline > 0:
             self.deadline = math.inf
-        self.give_place_back(self._places)
+        self.leave_place()
 
-    async def go_on(self) -> None:
+    def go_on(self) -> None:
+        """Without a place: whoever has it now may be waiting for this very request."""
         self._pauses -= 1
         self.moved()
-        if not self._pauses and self._places is not None:
-            await self._wait_for_place(self._places)
 
     async def take_place(self, places: asyncio.Semaphore) -> None:
         """One of those that its server has."""
-        self._places = places
-        await self._wait_for_place(places)
-
-    async def _wait_for_place(self, places: asyncio.Semaphore) -> None:
         await places.acquire()
-        self._placed = True
-        if self._places is not places:  # the request has ended meanwhile
-            self.give_place_back(places)
-
-    def give_place_back(self, places: asyncio.Semaphore | None) -> None:
-        if self._placed and places is not None:
-            self._placed = False
-            places.release()
+        self._place = places
 
     def leave_place(self) -> None:
-        """The request is over."""
-        self.give_place_back(self._places)
-        self._places = None
+        if self._place is not None:
+            self._place.release()
+            self._place = None

@@ -10,10 +10,11 @@ from awf.domain.mcp import RpcError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from awf.application.gateway.client import Exchange
+    from awf.application.gateway.client import Client, Exchange
     from awf.application.gateway.lane import Lane
     from awf.application.gateway.parking import Parking
     from awf.application.gateway.server import Server
+    from awf.domain.mcp import Era
 
 __all__ = ["Forwarding"]
 
@@ -39,8 +40,37 @@ class Forwarding:
         `asked`: what the client asked for, where that is something else than what is sent.
         """
         client = exchange.client
+        bound = (server.name, method, asked or _subject(params))
+        if client.modern and self._parking.is_ours(params):
+            return await self._taken_up(server, exchange, method, params, bound)
         server.check_alive()
         lane = await server.lane_for(client)
+        try:
+            return await self._sent(server, exchange, method, params, headers, lane, bound)
+        finally:
+            lane.give_back(client)
+
+    async def _taken_up(
+        self, server: Server, exchange: Exchange, method: str, params: dict[str, Any], bound: object
+    ) -> dict[str, Any]:
+        """The client has come back to a call that waits."""
+        try:
+            result = await self._parking.again(exchange, params, bound_to=bound)
+        except RpcError as error:
+            raise crossed_error(method, error, to_modern=True) from error
+        return _crossed(method, result, exchange.client, server.last_era)
+
+    async def _sent(
+        self,
+        server: Server,
+        exchange: Exchange,
+        method: str,
+        params: dict[str, Any],
+        headers: Mapping[str, str] | None,
+        lane: Lane,
+        bound: object,
+    ) -> dict[str, Any]:
+        client = exchange.client
         era = lane.upstream.era or await lane.upstream.connect()
         if era.modern is client.modern:
             return await server.request(exchange, method, params, headers=headers, lane=lane)
@@ -50,12 +80,10 @@ class Forwarding:
             if era.modern:
                 result = await self._answering(server, exchange, method, sent, headers, lane)
             else:
-                result = await self._parked(server, exchange, method, sent, lane, asked)
+                result = await self._parked(server, exchange, method, sent, lane, bound)
         except RpcError as error:
             raise crossed_error(method, error, to_modern=client.modern) from error
-        if result.get("resultType", "complete") != "complete":
-            return result
-        return crossed_result(method, result, to_modern=client.modern, server_info=era.server_info)
+        return _crossed(method, result, client, era)
 
     async def _answering(
         self,
@@ -89,19 +117,23 @@ class Forwarding:
         method: str,
         params: dict[str, Any],
         lane: Lane,
-        asked: object,
+        bound: object,
     ) -> dict[str, Any]:
         """Servers of the older era ask in the middle of their work; it waits until the client comes back with the answer."""
         if not exchange.client.interactive:
             return await server.request(exchange, method, params, lane=lane)
-        bound = (server.name, method, asked or _subject(params))
-        if self._parking.is_ours(params):
-            return await self._parking.again(exchange, params, bound_to=bound)
 
         async def work(parked: Exchange) -> dict[str, Any]:
             return await server.request(parked, method, params, lane=lane)
 
         return await self._parking.begin(exchange, work, bound_to=bound)
+
+
+def _crossed(method: str, result: dict[str, Any], client: Client, era: Era | None) -> dict[str, Any]:
+    if result.get("resultType", "complete") != "complete":
+        return result
+    info = era.server_info if era is not None else {}
+    return crossed_result(method, result, to_modern=client.modern, server_info=info)
 
 
 def _subject(params: Mapping[str, Any]) -> object:

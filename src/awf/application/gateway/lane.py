@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from awf.application.gateway.client import ABILITIES, LEVELS, Exchange
@@ -87,7 +86,7 @@ class Lane:
         self.subscribed: dict[str, int] = {}  # resource → how many want to hear of it
         self._news = news
         self._busy: dict[Exchange, None] = {}
-        self._promised: weakref.ref[Client] | None = None
+        self.promised: Client | None = None  # to the one whose request is on its way
         self._answering: dict[Any, asyncio.Task[Any]] = {}
         self.used = 0.0  # when it was last free again, in the loop's time
         self._hearing: asyncio.Task[None] | None = None
@@ -98,12 +97,14 @@ class Lane:
     def in_flight(self) -> int:
         return len(self._busy)
 
-    def is_free_for(self, client: Client) -> bool:
-        """Nobody uses it or is about to; then it is this client's. Clients without a session live for one request."""
-        if self._busy or (self._promised is not None and self._promised() is not None):
-            return False
-        self._promised = weakref.ref(client)
-        return True
+    @property
+    def is_free(self) -> bool:
+        """Nobody uses it, or is about to."""
+        return not self._busy and self.promised is None
+
+    def give_back(self, client: Client) -> None:
+        if self.promised is client:
+            self.promised = None
 
     async def exchange(
         self,
@@ -203,7 +204,7 @@ class Lane:
             try:
                 return await exchange.ask(method, params)
             finally:
-                await exchange.go_on()
+                exchange.go_on()
         finally:
             self._answering.pop(_key(message["id"]), None)
 

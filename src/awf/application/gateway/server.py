@@ -323,9 +323,10 @@ class Server:
         if not key.owner and key.legacy is not era.modern:
             return self._anchor
         if key.owner and client.modern and self.config.command is not None:
-            key = self._undisturbed(key, client)
+            key = self._undisturbed(key)
         lane = self._lanes.get(key)
         if lane is not None:
+            lane.promised = client
             return lane
         opening = self._opening.get(key)
         if opening is None:
@@ -338,12 +339,12 @@ class Server:
             raise AwfError(_UNAVAILABLE, f'The connection to MCP server "{self.name}" was closed.')
         return opening.result() or await self.lane_for(client)
 
-    def _undisturbed(self, key: LaneKey, client: Client) -> LaneKey:
+    def _undisturbed(self, key: LaneKey) -> LaneKey:
         """A pipe does not show whom a question is for. So a client that has no session gets one for each call."""
         for number in range(WAYS):
             one = key._replace(owner=f"{key.owner} {number}")
             lane = self._lanes.get(one)
-            if one not in self._opening and (lane is None or lane.is_free_for(client)):
+            if one not in self._opening and (lane is None or lane.is_free):
                 break
         return one
 
@@ -365,6 +366,7 @@ class Server:
             await lane.close()
             raise self._still_failed()
         self._lanes[key] = lane
+        lane.promised = client
         if key.owner and key.legacy and self.config.command is None:
             lane.keep_hearing()
         if key.owner and owner is None:
