@@ -1,4 +1,7 @@
-"""`python -m bench [names…] [--json FILE] [--quick] [--profile] [--wait SECONDS] [--strict]`."""
+"""`python -m bench [names…] [--json FILE] [--quick] [--profile] [--wait SECONDS] [--strict]`.
+
+A benchmark that only counts what must not happen makes the exit status 1 when it did, with --strict or without.
+"""
 
 from __future__ import annotations
 
@@ -34,25 +37,41 @@ BENCHMARKS = {
     "mcp": "mcp_serve",
     "acp": "acp_serve",
     "stream": "agent_stream",
+    "gateway": "gateway.versus_direct",
+    "gateway-peers": "gateway.versus_peers",
+    "gateway-soak": "gateway.soak",
+    "gateway-reload": "gateway.reload",
 }
+_ONLY_BY_NAME = {"gateway-peers", "gateway-soak", "gateway-reload"}  # they take their time
+_OPTIONS = {"gateway-soak": ("calls", "connections", "kill_every"), "gateway-reload": ("reloads",)}
 _RESULTS = Path(__file__).parent / "results"
 
 
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"of: {', '.join(BENCHMARKS)}; all by default"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"of: {', '.join(BENCHMARKS)}; all by default, but {', '.join(sorted(_ONLY_BY_NAME))}",
     )
     parser.add_argument("--json", metavar="FILE", help="write the result as JSON, too")
     parser.add_argument(
         "--quick", action="store_true", help="few rounds and small sizes: does it run at all?"
     )
-    parser.add_argument("--profile", action="store_true", help="show where the time goes (engine, large)")
+    parser.add_argument(
+        "--profile", action="store_true", help="show where the time goes (engine, large, gateway)"
+    )
     parser.add_argument(
         "--wait", type=float, default=0, metavar="SECONDS", help="wait so long for a calm machine"
     )
     parser.add_argument("--strict", action="store_true", help="exit with 1 when a `must` is missed")
     parser.add_argument("--work", metavar="DIR", help="where files are written; a real disk, please")
+    soak = parser.add_argument_group("gateway-soak and gateway-reload")
+    soak.add_argument("--calls", type=int, metavar="N", help="how many calls the soak makes")
+    soak.add_argument("--connections", type=int, metavar="N", help="over how many connections")
+    soak.add_argument("--kill-every", type=float, metavar="SECONDS", help="how often its server is killed")
+    soak.add_argument("--reloads", type=int, metavar="N", help="how often the configuration changes")
     chosen = parser.parse_args(given)
     unknown = set(chosen.names) - set(BENCHMARKS)
     if unknown:
@@ -60,13 +79,15 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     return chosen
 
 
-def _measure(name: str, stage: Stage, patience: float) -> list[Row]:
-    if patience:
-        waited = wait_for_calm(patience)
+def _measure(name: str, stage: Stage, chosen: argparse.Namespace) -> list[Row]:
+    if chosen.wait:
+        waited = wait_for_calm(chosen.wait)
         stage.notes.append(f"{name}: waited {waited:.0f} s for a calm machine.")
     print(f"measuring {name} …", file=sys.stderr, flush=True)
     watch = Watch()
-    rows: list[Row] = importlib.import_module(f"bench.{BENCHMARKS[name]}").run(stage)
+    given = {option: getattr(chosen, option) for option in _OPTIONS.get(name, ())}
+    options = {option: value for option, value in given.items() if value is not None}
+    rows: list[Row] = importlib.import_module(f"bench.{BENCHMARKS[name]}").run(stage, **options)
     others = watch.others()
     if others is not None:
         stage.notes.append(f"{name}: other programs took {others:.0%} of the machine meanwhile.")
@@ -85,8 +106,8 @@ def main(given: Sequence[str] | None = None) -> int:
         rows = [
             row
             for name in BENCHMARKS
-            if not chosen.names or name in chosen.names
-            for row in _measure(name, stage, chosen.wait)
+            if name in (chosen.names or set(BENCHMARKS) - _ONLY_BY_NAME)
+            for row in _measure(name, stage, chosen)
         ]
     machine["load at the end"] = describe()["load"]
     _show(rows, stage.notes, machine)
@@ -95,7 +116,7 @@ def main(given: Sequence[str] | None = None) -> int:
             json.dumps(document(rows, machine, stage.notes), ensure_ascii=False, indent=2) + "\n",
             encoding="utf-8",
         )
-    return int(chosen.strict and any(row.verdict == "MISSED" for row in rows))
+    return int(any(row.is_wrong or (chosen.strict and row.verdict == "MISSED") for row in rows))
 
 
 def _show(rows: list[Row], notes: list[str], machine: dict[str, object]) -> None:

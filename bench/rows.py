@@ -9,7 +9,7 @@ from bench.measuring import ratio
 if TYPE_CHECKING:
     from bench.measuring import Series
 
-__all__ = ["TIMES", "Limits", "Row", "compared", "figure", "within"]
+__all__ = ["TIMES", "Limits", "Row", "compared", "counted", "figure", "per_second", "within"]
 
 TIMES = "\u00d7"
 
@@ -18,9 +18,16 @@ class Limits(NamedTuple):
     must: float | None = None
     aim: float | None = None
     unit: str = TIMES
+    at_least: bool = False  # of a speed: more is better
 
     def shown(self, value: float | None) -> str:
-        return "-" if value is None else f"≤ {value:g}{self.unit}"
+        sign = "≥" if self.at_least else "≤"
+        return "-" if value is None else f"{sign} {value:g}{self.unit}"
+
+    def allow(self, value: float, limit: float | None) -> bool:
+        if limit is None:
+            return True
+        return value >= limit if self.at_least else value <= limit
 
 
 NO_LIMITS = Limits()
@@ -35,17 +42,22 @@ class Row(NamedTuple):
     judged: float | None = None  # what the limits are held against; the ratio when not given
     noise: str = ""
     small: bool = False  # measured with few rounds and small sizes
+    by_the_clock: bool = True  # else it is right or wrong on any machine and at any size
 
     @property
     def verdict(self) -> str:
-        if self.small:
+        if self.small and self.by_the_clock:
             return "not judged"
         value = self.ratio if self.judged is None else self.judged
         if value is None or self.limits.must is None:
             return "reported"
-        if value > self.limits.must:
+        if not self.limits.allow(value, self.limits.must):
             return "MISSED"
-        return "aim met" if self.limits.aim is None or value <= self.limits.aim else "must met"
+        return "aim met" if self.limits.allow(value, self.limits.aim) else "must met"
+
+    @property
+    def is_wrong(self) -> bool:
+        return self.verdict == "MISSED" and not self.by_the_clock
 
 
 def _time(seconds: float) -> str:
@@ -78,6 +90,17 @@ def within(what: str, ours: Series, limits: Limits, reference: Series | None = N
     times = _time(reference.median) if reference else "-"
     multiple = ratio(ours, reference) if reference else None
     return Row(what, _time(ours.median), times, multiple, limits, ours.median, _noise(ours, reference))
+
+
+def per_second(what: str, ours: Series, reference: Series, limits: Limits = NO_LIMITS) -> Row:
+    """Speeds, from the seconds that each took; the ratio is of the speeds, too."""
+    shown = f"{1 / ours.median:.0f}/s", f"{1 / reference.median:.0f}/s"
+    return Row(what, *shown, 1 / ratio(ours, reference), limits, noise=_noise(ours, reference))
+
+
+def counted(what: str, found: int, most: int = 0) -> Row:
+    """Something of which there may be so many, whatever the machine."""
+    return Row(what, str(found), limits=Limits(most, unit=""), judged=found, by_the_clock=False)
 
 
 def figure(

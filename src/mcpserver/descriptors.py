@@ -48,6 +48,10 @@ class Outlet:
         if self._polled:
             os.set_blocking(descriptor, False)
 
+    @property
+    def unsent(self) -> int:
+        return len(self._unsent)
+
     def congested(self) -> bool:
         return len(self._unsent) > _ENOUGH
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import time
 from typing import TYPE_CHECKING, Any
 
 from awf.domain.errors import AwfError, InvalidWorkflowError
+from awf.domain.problem import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,6 +49,7 @@ class GatewayHouse:
         self.notes: list[str] = []
         self.book: CallBook = CallBook()
         self._app = app
+        self._pins: tuple[str, PinStore] | None = None
         self.file = self.read()
 
     def read(self) -> GatewayFile:
@@ -61,6 +64,14 @@ class GatewayHouse:
         for name, value in loaded.secrets.items():
             self._app.masker.add(name, value)
         return loaded.file
+
+    def check_profile(self, profile: str) -> None:
+        """Raises `AwfError` when there is none of this name. None at all is fine."""
+        if profile and profile not in self.file.profiles:
+            close = suggest(profile, self.file.profiles)
+            known = ", ".join(self.file.profiles) or "none"
+            hint = f"did you mean '{close}'?" if close else f"There are: {known}."
+            raise AwfError("USER.INPUT.USAGE", f"There is no profile '{profile}'.", hint=hint)
 
     def located(self, problems: Sequence[Problem]) -> InvalidWorkflowError:
         """Problems that only showed when the servers were asked, with their places in the file."""
@@ -95,6 +106,12 @@ class GatewayHouse:
 
     @property
     def pins(self) -> PinStore:
+        """One for as long as the file says the same: it remembers what it has read."""
+        if self._pins is None or self._pins[0] != self.file.pinning.file:
+            self._pins = self.file.pinning.file, self._pin_store()
+        return self._pins[1]
+
+    def _pin_store(self) -> PinStore:
         from awf.infrastructure.pin_files import FilePins
 
         name = os.path.abspath(self.path)
@@ -136,4 +153,16 @@ class GatewayHouse:
             status = os.stat(self.path)
         except OSError:
             return None
+        if not stat.S_ISREG(status.st_mode):
+            return None
         return status.st_mtime_ns, status.st_size, status.st_ino
+
+    def read_again(self) -> GatewayFile:
+        """The same while it is served: waiting for a pipe would hold up everyone."""
+        if self.fingerprint() is None:
+            raise AwfError(
+                "USER.INPUT.MISSING_FILE",
+                f"{self.path} is gone, or is not a file any more.",
+                hint="Put the file back.",
+            )
+        return self.read()

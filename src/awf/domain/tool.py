@@ -6,7 +6,7 @@ has never heard of.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -61,7 +61,7 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """What comes with a call beside its arguments."""
 
     call_id: str
-    meta: dict[str, Any] = {}  # the `_meta` of the request
+    meta: Mapping[str, Any] = {}  # the `_meta` of the request
     trace: dict[str, str] = {}  # W3C trace context to hand on: traceparent, tracestate
     progress: Callable[[float, float | None, str], None] | None = None  # done so far, of how much, in words
 

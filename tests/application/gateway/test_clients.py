@@ -10,6 +10,7 @@ import pytest
 from awf.application.gateway import client as module
 from awf.application.gateway.client import LEVELS, Client, Exchange
 from awf.application.gateway.clockwork import Clockwork
+from awf.application.gateway.places import Places
 from awf.application.running.tasks import spawn
 from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
 
@@ -215,16 +216,22 @@ async def test_what_is_over_stays_over(ear):
     assert one.deadline == -math.inf
 
 
+async def test_a_place_is_given_back_once_by_a_question_or_the_end(ear):
+    one, places = exchange(ear), Places(1)
+    await one.take_place(places)
+    assert not places.take_now()
+    one.hold()
+    one.go_on()
+    one.leave_place()
+    assert places.take_now()
+    assert not places.take_now()  # it was given back once, not twice
+
+
 async def test_a_request_without_a_limit_has_none_after_a_pause(ear):
     one = exchange(ear)
     one.hold()
-    await _settled(one.go_on())
+    one.go_on()
     assert one.deadline == math.inf
-
-
-async def _settled(work):
-    if work is not None:
-        await work
 
 
 async def _timed(clockwork, one, work, *, held=False):

@@ -26,6 +26,8 @@ class Span:
 class Trace:
     """A `Tracer` that keeps its spans."""
 
+    idle = False
+
     def __init__(self):
         self.spans = []
 

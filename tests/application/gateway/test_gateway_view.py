@@ -72,12 +72,16 @@ def test_two_tools_of_one_name_are_a_problem_told_where_it_can_be_mended():
     assert [one.id for one in view.tools] == ["a:x"]
 
 
-def test_a_name_made_from_two_can_collide_as_well():
-    offered = {"a": [tool("x"), tool("a__x")], "b": [tool("x")]}
-    view, (problem,) = build_view(a_file("a", "b"), offered)
-    assert (problem.code, problem.path) == ("USER.GATEWAY.NAME_COLLISION", ("overrides",))
-    assert "a:a__x and a:x" in problem.message
-    assert names(view) == ["a__x", "b__x"]
+def test_a_tool_that_took_a_name_made_from_two_gives_way():
+    offered = {"a": [tool("x"), tool("a__x")], "b": [tool("x"), tool("a__x_")]}
+    view, problems = build_view(a_file("a", "b"), offered)
+    assert problems == []
+    assert {one.id: one.definition["name"] for one in view.tools} == {
+        "a:a__x": "a__a__x",
+        "a:x": "a__x",
+        "b:a__x_": "a__x_",
+        "b:x": "b__x",
+    }
 
 
 def test_an_override_of_a_tool_that_is_not_there_is_told_with_the_closest():

@@ -17,7 +17,7 @@ from awf.domain.tool import ToolFailure, ToolResult
 from awf.domain.value_source import CallFacts, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from awf.application.gateway.call_book import CallBook, Outcome
     from awf.application.gateway.client import Client, Exchange
@@ -106,8 +106,7 @@ class ToolCalls:
     ) -> dict[str, Any]:
         published = offer.published
         plan = published.plan
-        facts = CallFacts(exchange.client.id, exchange.headers, time.time, _new_uuid)
-        sent = plan.upstream(arguments, lambda value: resolve(value, facts))
+        sent = arguments if plan.changes_nothing else _filled(plan, arguments, exchange)
         meta = {**exchange.meta, **context.trace} if context.trace else exchange.meta
         passed = {**params, "name": published.tool, "arguments": sent}
         if meta:
@@ -118,11 +117,16 @@ class ToolCalls:
                 offer.server, exchange, "tools/call", passed, headers, asked=asked
             )
         except RpcError as error:
-            text = plan.cleaned(error.message, sent)
-            raise RpcError(error.code, text, _cleaned_data(error.data, plan, sent)) from error
+            clean = self._cleaner(plan, sent)
+            raise RpcError(error.code, clean(error.message), _cleaned_data(error.data, clean)) from error
         if raw.get("isError") is True:
-            raw = _cleaned(raw, offer, sent)
+            raw = _cleaned(raw, self._cleaner(plan, sent))
         return plan.result(raw)
+
+    def _cleaner(self, plan: CallPlan, sent: Mapping[str, Any]) -> Callable[[str], str]:
+        """Error texts must tell neither what the agent does not know of nor what is secret."""
+        mask = self._pipeline.observers.masker.mask
+        return lambda text: mask(plan.cleaned(text, sent))
 
 
 def _facts(client: Client) -> dict[str, str]:
@@ -161,7 +165,12 @@ def _outcome(result: ToolResult) -> tuple[Outcome, str]:
     return ("refused" if code in {"INVALID_ARGUMENTS", "PERMISSION_DENIED"} else "error"), code
 
 
-def _cleaned(raw: dict[str, Any], offer: Offer, sent: Mapping[str, Any]) -> dict[str, Any]:
+def _filled(plan: CallPlan, arguments: dict[str, Any], exchange: Exchange) -> dict[str, Any]:
+    facts = CallFacts(exchange.client.id, exchange.headers, time.time, _new_uuid)
+    return plan.upstream(arguments, lambda value: resolve(value, facts))
+
+
+def _cleaned(raw: dict[str, Any], clean: Callable[[str], str]) -> dict[str, Any]:
     """An error text may speak of arguments that the agent knows nothing of."""
     content = raw.get("content")
     if not isinstance(content, list):
@@ -169,19 +178,19 @@ def _cleaned(raw: dict[str, Any], offer: Offer, sent: Mapping[str, Any]) -> dict
     made = []
     for block in content:
         text = block.get("text") if isinstance(block, dict) else None
-        if isinstance(text, str) and (clean := offer.published.plan.cleaned(text, sent)) != text:
-            block = {**block, "text": clean}  # noqa: PLW2901
+        if isinstance(text, str) and (cleaned := clean(text)) != text:
+            block = {**block, "text": cleaned}  # noqa: PLW2901
         made.append(block)
     return {**raw, "content": made}
 
 
-def _cleaned_data(data: Any, plan: CallPlan, sent: Mapping[str, Any]) -> Any:
+def _cleaned_data(data: Any, clean: Callable[[str], str]) -> Any:
     if isinstance(data, str):
-        return plan.cleaned(data, sent)
+        return clean(data)
     if isinstance(data, list):
-        return [_cleaned_data(item, plan, sent) for item in data]
+        return [_cleaned_data(item, clean) for item in data]
     if isinstance(data, dict):
-        return {key: _cleaned_data(item, plan, sent) for key, item in data.items()}
+        return {key: _cleaned_data(item, clean) for key, item in data.items()}
     return data
 
 

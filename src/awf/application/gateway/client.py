@@ -11,6 +11,8 @@ from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from awf.application.gateway.places import Places
+
 __all__ = ["ABILITIES", "LEVELS", "Client", "Exchange", "Reach"]
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -181,7 +183,7 @@ class Exchange:
         self.headers = headers  # by their names in small letters
         self.patience = math.inf  # what its server has, in seconds
         self.deadline = math.inf  # in the loop's time; -inf: it was over
-        self._place: asyncio.Semaphore | None = None
+        self._place: Places | None = None
         self._pauses = 0
 
     @property
@@ -218,12 +220,12 @@ class Exchange:
         self._pauses -= 1
         self.moved()
 
-    async def take_place(self, places: asyncio.Semaphore) -> None:
+    async def take_place(self, places: Places) -> None:
         """One of those that its server has."""
-        await places.acquire()
+        await places.take()
         self._place = places
 
     def leave_place(self) -> None:
         if self._place is not None:
-            self._place.release()
+            self._place.give_back()
             self._place = None

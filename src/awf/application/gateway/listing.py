@@ -36,7 +36,7 @@ async def _pages(upstream: Upstream, kind: str) -> tuple[tuple[dict[str, Any], .
     for _ in range(PAGES):
         page = await upstream.exchange(f"{kind}/list", {} if cursor is None else {"cursor": cursor})
         items = page.get(kind)
-        found += [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+        found += [item for item in items if _is_named(item)] if isinstance(items, list) else []
         lifetime = min(lifetime, _seconds(page.get("ttlMs")))
         cursor = page.get("nextCursor")
         if not isinstance(cursor, str) or not cursor:
@@ -49,6 +49,11 @@ async def _pages(upstream: Upstream, kind: str) -> tuple[tuple[dict[str, Any], .
         f"Its list of {kind} does not end.",
         hint="The server repeats its pages, or has more than awf takes.",
     )
+
+
+def _is_named(item: Any) -> bool:
+    """What has no name cannot be asked for."""
+    return isinstance(item, dict) and isinstance(item.get("name"), str) and bool(item["name"])
 
 
 def _seconds(ttl: Any) -> float:

@@ -33,5 +33,5 @@ def published_prompts(servers: Sequence[Server]) -> dict[str, PublishedPrompt]:
         shown = name if counts[name] == 1 else f"{server.name}__{name}"
         while shown in made:  # somebody's own name looks like one of ours
             shown = f"{shown}_"
-        made.setdefault(shown, PublishedPrompt(server, name, {**prompt, "name": shown}))
+        made[shown] = PublishedPrompt(server, name, {**prompt, "name": shown})
     return made

@@ -13,6 +13,7 @@ import msgspec
 from awf.application.gateway.clockwork import Clockwork
 from awf.application.gateway.lane import Lane, LaneKey, guise_of, lane_key
 from awf.application.gateway.listing import fetch_all
+from awf.application.gateway.places import Places
 from awf.application.running.tasks import end_task, spawn
 from awf.domain.errors import AwfError
 from awf.domain.mcp import Era, RpcError
@@ -88,7 +89,7 @@ class Server:
         self._opening: dict[LaneKey, asyncio.Task[Lane | None]] = {}
         self._only_modern = False
         self._adopted: Client | None = None
-        self._places = asyncio.Semaphore(config.concurrency)
+        self._places = Places(config.concurrency)
         self._clockwork = Clockwork(config.patience)
         self._nudged = asyncio.Event()
         self._supervising: asyncio.Task[None] | None = None
@@ -324,10 +325,15 @@ class Server:
             return self._anchor
         if key.owner and client.modern and self.config.command is not None:
             key = self._undisturbed(key)
-        lane = self._lanes.get(key)
-        if lane is not None:
+        lane = self._lanes.get(key) or await self._opened(key, client, era)
+        if lane is None:
+            return await self.lane_for(client)
+        if key.owner and client.modern:
             lane.promised = client
-            return lane
+        return lane
+
+    async def _opened(self, key: LaneKey, client: Client, era: Era) -> Lane | None:
+        """Several requests may want it at the same time."""
         opening = self._opening.get(key)
         if opening is None:
             opening = self._opening[key] = spawn(
@@ -337,7 +343,7 @@ class Server:
         await asyncio.wait([opening])
         if opening.cancelled():
             raise AwfError(_UNAVAILABLE, f'The connection to MCP server "{self.name}" was closed.')
-        return opening.result() or await self.lane_for(client)
+        return opening.result()
 
     def _undisturbed(self, key: LaneKey) -> LaneKey:
         """A pipe does not show whom a question is for. So a client that has no session gets one for each call."""
@@ -366,7 +372,6 @@ class Server:
             await lane.close()
             raise self._still_failed()
         self._lanes[key] = lane
-        lane.promised = client
         if key.owner and key.legacy and self.config.command is None:
             lane.keep_hearing()
         if key.owner and owner is None:
@@ -380,7 +385,7 @@ class Server:
         def look() -> None:
             if self.closed or self._lanes.get(key) is not lane:
                 return
-            if lane.in_flight or loop.time() - lane.used < IDLE_SECONDS:
+            if not lane.is_free or lane.subscribed or loop.time() - lane.used < IDLE_SECONDS:
                 loop.call_later(IDLE_SECONDS, look)
                 return
             del self._lanes[key]
@@ -391,6 +396,13 @@ class Server:
     def lane_of(self, client: Client) -> Lane | None:
         """Its own way, if it has one already."""
         return next((lane for lane in self._lanes.values() if lane.owner is client), None)
+
+    async def lane_for_news(self, client: Client) -> Lane:
+        """Where a client hears of what happens: its own way, or the one that all share."""
+        if not client.modern:
+            return await self.lane_for(client)
+        await self.started()
+        return self._anchor
 
     def shared_lanes(self) -> list[Lane]:
         return [self._anchor, *(lane for lane in self._lanes.values() if lane.owner is None)]

@@ -117,13 +117,16 @@ def _candidates(file: GatewayFile, server: str, tools: Sequence[Tool]) -> Iterat
 
 
 def _names(candidates: Sequence[_Candidate]) -> list[str]:
+    """What a person chose stands. Names that servers chose give way to it, and to each other."""
     renamed = [one.override.rename if one.override is not None else None for one in candidates]
-    wanted = [rename or legal_name(one.tool) for one, rename in zip(candidates, renamed, strict=True)]
-    counts = Counter(folded(name).lower() for name in wanted)
-    return [
-        legal_name(f"{one.server}__{one.tool}") if not rename and counts[folded(name).lower()] > 1 else name
-        for one, rename, name in zip(candidates, renamed, wanted, strict=True)
-    ]
+    names = [rename or legal_name(one.tool) for one, rename in zip(candidates, renamed, strict=True)]
+    for _ in range(2):  # a name that is made so may be another tool's own
+        counts = Counter(folded(name).lower() for name in names)
+        names = [
+            name if rename or counts[folded(name).lower()] == 1 else legal_name(f"{one.server}__{one.tool}")
+            for one, rename, name in zip(candidates, renamed, names, strict=True)
+        ]
+    return names
 
 
 def _misfits(candidates: Sequence[_Candidate]) -> Iterator[Problem]:

@@ -29,7 +29,7 @@ class Watching:
 
     async def watch(self, server: Server, exchange: Exchange, uri: str) -> dict[str, Any]:
         """Raises `RpcError` and `AwfError`."""
-        lane = await server.lane_for(exchange.client)
+        lane = await server.lane_for_news(exchange.client)
         era = lane.upstream.era or await lane.upstream.connect()
         result: dict[str, Any] = {}
         if uri not in lane.subscribed:
@@ -43,7 +43,7 @@ class Watching:
         return result
 
     async def unwatch(self, server: Server, exchange: Exchange, uri: str) -> dict[str, Any]:
-        lane = await server.lane_for(exchange.client)
+        lane = await server.lane_for_news(exchange.client)
         left = lane.subscribed.get(uri, 0) - 1
         if left > 0:
             lane.subscribed[uri] = left
@@ -57,7 +57,7 @@ class Watching:
 
     async def passed_on(self, server: Server, exchange: Exchange, uri: str) -> dict[str, Any]:
         """Somebody gives up what they do not have. That must not take it away from others."""
-        lane = await server.lane_for(exchange.client)
+        lane = await server.lane_for_news(exchange.client)
         era = lane.upstream.era or await lane.upstream.connect()
         if uri in lane.subscribed or era.modern:
             return {}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from awf.domain.events import Event
-    from awf.domain.ports.tracer import Span, Tracer
+    from awf.domain.ports.tracer import Attribute, Span, Tracer
     from awf.domain.redaction import Masker
 
     Progress = Callable[[float, float | None, str], None]
@@ -55,6 +55,8 @@ class CallPipeline:
         self.observers = observers
         # Calls come in through doors that know nothing of the step; their spans still belong below its span.
         self._place = observers.tracer.place()
+        self._mark = os.urandom(5).hex()  # with a count it names a call, here and in records of others
+        self._calls = 0
 
     async def call(
         self,
@@ -68,9 +70,12 @@ class CallPipeline:
         facts: Mapping[str, str] | None = None,
     ) -> ToolResult:
         """What goes wrong is in the result. `facts`: more that the span tells."""
-        observers = self.observers
-        call_id = f"tool-{os.urandom(6).hex()}"
-        observing = _Observation(observers, tool, call_id, arguments)
+        self._calls += 1
+        call_id = f"tool-{self._mark}{self._calls:x}"
+        observing = _Observation(self.observers, tool, call_id, arguments)
+        if self.observers.tracer.idle:
+            context = CallContext(call_id=call_id, meta=meta, progress=progress)
+            return await self._observed(tool, arguments, carry_out, check, context, observing, NO_SPAN)
         attributes = {
             "tool.name": tool.name,
             "tool.source": tool.source,
@@ -80,21 +85,35 @@ class CallPipeline:
             "gen_ai.tool.call.id": call_id,
             **(facts or {}),
         }
-        with observers.tracer.span(f"tool.call.{tool.name}", attributes, below=self.place_of(meta)) as span:
-            trace = {key.lower(): value for key, value in observers.tracer.carrier().items()}
-            context = CallContext(call_id=call_id, meta=dict(meta), trace=trace, progress=progress)
-            try:
-                result = await self._safely(tool, arguments, carry_out, check, context)
-            except asyncio.CancelledError:
-                observing.ended(span, cancelled=True)
-                raise
-            observing.ended(span, result)
+        tracer = self.observers.tracer
+        with tracer.span(f"tool.call.{tool.name}", attributes, below=self.place_of(meta)) as span:
+            trace = {key.lower(): value for key, value in tracer.carrier().items()}
+            context = CallContext(call_id=call_id, meta=meta, trace=trace, progress=progress)
+            return await self._observed(tool, arguments, carry_out, check, context, observing, span)
+
+    async def _observed(
+        self,
+        tool: ToolDefinition,
+        arguments: Mapping[str, Any],
+        carry_out: Callable[[CallContext], Awaitable[ToolResult]],
+        check: Callable[[Any], list[str]],
+        context: CallContext,
+        observing: _Observation,
+        span: Span,
+    ) -> ToolResult:
+        try:
+            result = await self._safely(tool, arguments, carry_out, check, context)
+        except asyncio.CancelledError:
+            observing.ended(span, cancelled=True)
+            raise
+        observing.ended(span, result)
         return result
 
     def unknown(self, name: str, arguments: Mapping[str, Any], message: str) -> None:
         """Recorded as well: an agent that reaches for what it does not have is worth knowing of."""
         tool = ToolDefinition(name=name, source="unknown")
-        observing = _Observation(self.observers, tool, f"tool-{os.urandom(6).hex()}", arguments)
+        self._calls += 1
+        observing = _Observation(self.observers, tool, f"tool-{self._mark}{self._calls:x}", arguments)
         with self.observers.tracer.span(f"tool.call.{name}", {"tool.name": name}, below=self._place) as span:
             observing.ended(span, failed("RESOURCE_NOT_FOUND", message))
 
@@ -130,25 +149,41 @@ class CallPipeline:
         return self.observers.tracer.place(told)
 
 
+class _Nothing:
+    def set(self, name: str, value: Attribute) -> None:
+        pass
+
+    def fail(self, message: str) -> None:
+        pass
+
+
+NO_SPAN = _Nothing()
+
+
 class _Observation:
     """What is told of one call while it happens and when it has ended."""
 
-    __slots__ = ("_about", "_began", "_observers")
+    __slots__ = ("_began", "_call_id", "_observers", "_tool")
 
     def __init__(
         self, observers: Observers, tool: ToolDefinition, call_id: str, arguments: Mapping[str, Any]
     ) -> None:
         self._observers = observers
-        self._about = {
+        self._tool = tool
+        self._call_id = call_id
+        self._began = time.monotonic()
+        if observers.record is not None:
+            observers.record(ToolCallStarted(**self._about(), input=dict(arguments)))
+
+    def _about(self) -> dict[str, str]:
+        observers, tool = self._observers, self._tool
+        return {
             "path": observers.path,
             "step": observers.step,
-            "call_id": call_id,
+            "call_id": self._call_id,
             "tool": tool.name,
             "source": tool.source,
         }
-        self._began = time.monotonic()
-        if observers.record is not None:
-            observers.record(ToolCallStarted(**self._about, input=dict(arguments)))
 
     def ended(self, span: Span, result: ToolResult | None = None, *, cancelled: bool = False) -> None:
         duration = int((time.monotonic() - self._began) * 1000)
@@ -161,7 +196,7 @@ class _Observation:
         if self._observers.record is not None:
             self._observers.record(
                 ToolCallFinished(
-                    **self._about,
+                    **self._about(),
                     duration_ms=duration,
                     is_error=bool(error),
                     error=error,
@@ -170,7 +205,7 @@ class _Observation:
                 )
             )
         if _log.isEnabledFor(logging.INFO):
-            fields = {**self._about, "duration_ms": duration, "error": error}
+            fields = {**self._about(), "duration_ms": duration, "error": error}
             told = {key: value for key, value in fields.items() if value != ""}
             _log.info("tool call", extra={"fields": told})
 

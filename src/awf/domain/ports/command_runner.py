@@ -39,8 +39,8 @@ class RunningCommand(Protocol):
         """Ended at the end of the block."""
         ...
 
-    async def write(self, data: bytes) -> None:
-        """Returns when the program's pipe has taken it all. Dropped when the program no longer reads."""
+    async def write(self, data: bytes) -> bool:
+        """Returns when the program's pipe has taken it all; False when the program no longer reads."""
         ...
 
     def close_stdin(self) -> None: ...

@@ -17,6 +17,11 @@ class Span(Protocol):
 
 
 class Tracer(Protocol):
+    @property
+    def idle(self) -> bool:
+        """Whether nobody is told of spans; then they need not be described."""
+        ...
+
     def span(
         self, name: str, attributes: Mapping[str, Attribute] | None = None, *, below: object = None
     ) -> AbstractContextManager[Span]:

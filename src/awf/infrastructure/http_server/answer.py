@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["has_body", "refusal_bytes", "stream_head", "whole"]
+__all__ = ["has_body", "head_of", "refusal_bytes", "stream_head", "whole"]
 
 HEADS_KEPT = 256
 _OURS = frozenset({"content-length", "transfer-encoding", "connection", "date"})
@@ -25,11 +25,15 @@ def whole(
     status: int, headers: Iterable[tuple[str, str]], body: bytes, last: bytes, *, head_only: bool
 ) -> bytes:
     """Raises ValueError for what cannot be sent. `last`: the line about the connection, or nothing."""
+    head = head_of(status, headers, len(body), last)
+    return head if head_only or not has_body(status) else head + body
+
+
+def head_of(status: int, headers: Iterable[tuple[str, str]], length: int, last: bytes) -> bytes:
+    """The same without the body."""
     head = _head(status, tuple(headers))
-    if not has_body(status):
-        return b"".join((head, _date_line(int(time.time())), last, b"\r\n"))
-    length = b"Content-Length: %d\r\n" % len(body)
-    return b"".join((head, _date_line(int(time.time())), length, last, b"\r\n", b"" if head_only else body))
+    size = b"Content-Length: %d\r\n" % length if has_body(status) else b""
+    return b"".join((head, _date_line(int(time.time())), size, last, b"\r\n"))
 
 
 def stream_head(status: int, headers: Iterable[tuple[str, str]], *more: bytes) -> bytes:

@@ -14,7 +14,7 @@ import math
 from typing import TYPE_CHECKING, Protocol, cast
 
 from awf.domain.ports.http_server import ClientGone, HttpReply
-from awf.infrastructure.http_server.answer import refusal_bytes, whole
+from awf.infrastructure.http_server.answer import has_body, head_of, refusal_bytes
 from awf.infrastructure.http_server.reader import Phase, RequestReader
 from awf.infrastructure.http_server.refusal import Refusal
 from awf.infrastructure.http_server.request import Request, connection_line
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["House", "HttpConnection"]
 
 HELD_LIMIT = 64 * 1024  # of what comes while a handler runs
+LONG_BODY = 16 * 1024
 PARTING_SECONDS = 1.0  # for a refused client to read why
 PARTING_BYTES = 1 << 20
 _FAILED = HttpReply(
@@ -224,16 +225,16 @@ class HttpConnection(asyncio.Protocol):
     def _send_reply(self, request: Request, reply: HttpReply) -> None:
         asked = request.asked
         keep = self.stays(asked)
-        data = whole(
-            reply.status,
-            reply.headers,
-            reply.body,
-            connection_line(asked, keep=keep),
-            head_only=asked.method == "HEAD",
-        )
-        if self._running is request:  # else the client is gone
-            self.send(data)
-            self._done(request, keep=keep)
+        head = head_of(reply.status, reply.headers, len(reply.body), connection_line(asked, keep=keep))
+        if self._running is not request:
+            return  # the client is gone
+        body = reply.body if asked.method != "HEAD" and has_body(reply.status) else b""
+        if len(body) > LONG_BODY:  # not worth a copy
+            self._written += len(head) + len(body)
+            self._transport.writelines((head, body))
+        else:
+            self.send(head + body)
+        self._done(request, keep=keep)
 
     def _fail(self, request: Request, reply: HttpReply) -> None:
         if request.streamed is None:

@@ -69,11 +69,13 @@ class ChildProcess:
 
     # Talking to it
 
-    async def write(self, data: bytes) -> None:
-        """Returns when the child's pipe has taken it all. Dropped when the child no longer reads."""
-        if self._input:
-            self._input.write(data)
-            await self._input.flushed()
+    async def write(self, data: bytes) -> bool:
+        """Returns when the child's pipe has taken it all; False when the child no longer reads."""
+        if not self._input:
+            return False
+        end = self._input.write(data)
+        await self._input.flushed()
+        return self._input.taken >= end
 
     def feed(self, data: bytes) -> None:
         """This and nothing more on its standard input."""

@@ -81,14 +81,19 @@ class InputPipe:
         self._ending = False
         self._writing = False
         self.closed = False
+        self.taken = 0
+        self._offered = 0
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes) -> int:
+        """Where its end is, in what was ever written; `taken` tells how far the child's pipe has come."""
+        self._offered += len(data)
         if self.closed or self._ending or not data:
-            return
+            return self._offered
         self._waiting.append(memoryview(data))
         self._flushed.clear()
         if not self._writing:
             self._push()
+        return self._offered
 
     def finish(self) -> None:
         """Close it as soon as everything is written."""
@@ -118,6 +123,7 @@ class InputPipe:
         except OSError:
             self.close()
             return
+        self.taken += count
         self._drop(count)
         if self._waiting:
             self._start_writing()

@@ -29,6 +29,8 @@ _NO_SPAN = contextlib.nullcontext(_NoSpan())
 class NoTracer:
     """The default: a span costs one call."""
 
+    idle = True
+
     def span(
         self, name: str, attributes: Mapping[str, Attribute] | None = None, *, below: object = None
     ) -> contextlib.nullcontext[_NoSpan]:
@@ -62,6 +64,8 @@ def open_tracer(
 
 
 class _OtelTracer:
+    idle = False
+
     def __init__(
         self, endpoint: str, service_name: str, version: str, environment: Mapping[str, str]
     ) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["McpClient"]
 
 _OLD = Era(modern=False, version="")
-PROVEN_SECONDS = 3.0  # a server that held out so long did not fail at its start
+PROVEN_SECONDS = 1.0  # a server that held out so long did not fail at its start
 _NOT_THERE = frozenset({400, 404, 405})
 
 

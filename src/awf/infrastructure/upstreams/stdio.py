@@ -10,7 +10,7 @@ from awf.domain.errors import AwfError
 from awf.infrastructure.upstreams import frames
 from awf.infrastructure.upstreams.background import Background
 from awf.infrastructure.upstreams.channel import MESSAGE_LIMIT
-from awf.infrastructure.upstreams.failures import ServerFault, nonsense, unavailable
+from awf.infrastructure.upstreams.failures import ServerFault, SessionLost, nonsense, unavailable
 from awf.infrastructure.upstreams.last_words import LastWords
 
 if TYPE_CHECKING:
@@ -36,13 +36,14 @@ class StdioChannel:
         self._in_long_line = False
         self._fault: ServerFault | None = None
         self._closing = False
+        self._left = False
         self._process = _started(name, command, runner)
         self._background = Background()
         self._reading = self._background.start(self._read(), f"reading from MCP server {name}")
 
     @property
     def alive(self) -> bool:
-        return self._fault is None and not self._closing
+        return self._fault is None and not self._closing and not self._left
 
     @property
     def has_session(self) -> bool:
@@ -55,7 +56,9 @@ class StdioChannel:
         if self._fault is not None:
             self.correlation.fail(call, self._fault)
         try:
-            await self._process.write(call.frame + b"\n")
+            if not await self._process.write(call.frame + b"\n") and not call.answer.done():
+                self._left = True
+                raise SessionLost  # it cannot have read what it did not get
             return await call.answer
         except asyncio.CancelledError:
             if self.correlation.forget(call) and call.cancellable and self.alive:
@@ -100,6 +103,7 @@ class StdioChannel:
                 if line and not line.isspace():
                     self._take(line)
                 self._in_long_line = False
+            self._left = True  # its last words may take a moment; nothing more is sent to it meanwhile
             self._fault = _ended(self._name, await self._process.wait(), self._words.text())
         finally:
             # Also when reading itself fails: nobody may wait for an answer that cannot come.

@@ -95,7 +95,7 @@ class Called(NamedTuple):
         content = self.result.get("content")
         blocks = content if isinstance(content, list) else []
         for block in blocks:
-            if block.get("type") == "text":
+            if isinstance(block, dict) and block.get("type") == "text":
                 yield from str(block.get("text", "")).splitlines()
             else:
                 yield json.dumps(block, ensure_ascii=False)
@@ -214,11 +214,7 @@ def _with_gateway(config: str, work: Callable[[GatewayHouse, Gateway], Awaitable
     async def run() -> T:
         app.set_up_logging()
         house = GatewayHouse(app, path)
-        if profile and profile not in house.file.profiles:
-            close = suggest(profile, house.file.profiles)
-            known = ", ".join(house.file.profiles) or "none"
-            hint = f"did you mean '{close}'?" if close else f"There are: {known}."
-            raise AwfError("USER.INPUT.USAGE", f"There is no profile '{profile}'.", hint=hint)
+        house.check_profile(profile)
         gateway = house.open()
         gateway.fleet.start()
         try:

@@ -337,6 +337,9 @@ class Lines:
     def refuse(self, error):
         self.refused.append(error.message)
 
+    def is_full(self):
+        return False
+
 
 @settings(deadline=None)
 @given(

@@ -48,6 +48,11 @@ class CallPlan:
             return self._refusal
         return self._level.refused(arguments, "")
 
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether arguments go up as they are."""
+        return self._level is None
+
     def upstream(self, arguments: dict[str, Any], value: Callable[[Any], Any]) -> dict[str, Any]:
         """The arguments as the server takes them; `value` makes a configured default the value for this call."""
         if self._level is None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Conversation"]
 
+ENOUGH_OPEN = 500  # left, when more may come
 MOST_OPEN = 1000  # requests that wait for their answers
 _BEFORE_HANDSHAKE = frozenset({"ping", "server/discover"})
 
@@ -44,7 +45,12 @@ class Conversation:
         key: str = "",
         profile: str = "",
         headers: Mapping[str, str] | None = None,
+        is_behind: Callable[[], bool] = lambda: False,
     ) -> None:
+        self.on_enough: Callable[[], object] = lambda: None
+        self._is_behind = is_behind
+        self._holding_up = False
+        self._listening: set[Any] = set()  # requests that last as long as the client
         self._gateway = gateway
         self._write = write
         self._key = key
@@ -53,8 +59,14 @@ class Conversation:
         self._client: Client | None = None  # after the handshake of the older era
         self._open: dict[Any, asyncio.Task[None]] = {}
 
+    def is_full(self) -> bool:
+        """As many requests as it may have wait for their answers; `on_enough` tells when there are fewer."""
+        self._holding_up = len(self._open) >= MOST_OPEN
+        return self._holding_up
+
     def send(self, message: dict[str, Any]) -> bool:
-        return self._write(encode(message))
+        """What is not an answer is not kept for a client that is far behind with reading."""
+        return not self._is_behind() and self._write(encode(message))
 
     def pause(self) -> None:
         pass
@@ -126,16 +138,24 @@ class Conversation:
     def _forget(self, request_id: Any, task: asyncio.Task[None]) -> None:
         if self._open.get(request_id) is task:
             del self._open[request_id]
+        self._listening.discard(request_id)
+        if self._holding_up and len(self._open) <= ENOUGH_OPEN:
+            self._holding_up = False
+            self.on_enough()
 
     async def _serve(self, request_id: Any, message: dict[str, Any]) -> None:
         answer = await self._answered(message)
-        self._open.pop(request_id, None)
+        task = asyncio.current_task()
+        assert task is not None
+        self._forget(request_id, task)  # with its answer a client may use the id again
         self._write(answer)
 
     async def _answered(self, message: dict[str, Any]) -> bytes:
         request_id = message["id"]
         try:
             method, params, meta = request_parts(message)
+            if method == "subscriptions/listen":
+                self._listening.add(request_id)
             if method == "initialize":
                 return success(request_id, await self._initialize(params))
             client = self._asking(method, meta)
@@ -176,7 +196,11 @@ class Conversation:
             self._gateway.heard(self._client, message)
 
     async def settled(self, patience: float) -> None:
-        """Until what is under way has been answered, but not for ever."""
+        """The client says nothing more: until what is under way has been answered, but not for ever."""
+        for request_id in self._listening & self._open.keys():
+            self._open[request_id].cancel()
+        if self._client is not None:
+            self._client.lost()  # nobody should wait for its answers
         if self._open:
             await asyncio.wait(list(self._open.values()), timeout=patience)
 

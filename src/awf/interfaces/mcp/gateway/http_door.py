@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from awf.application.gateway.metrics import CONTENT_TYPE, exposition
-from awf.domain.mcp import INVALID_REQUEST, RpcError
+from awf.domain.mcp import INVALID_REQUEST, MODERN_VERSIONS, RpcError
 from awf.domain.ports.http_server import HttpReply
 from awf.interfaces.mcp.gateway.messages import JSON, refusal
 from awf.interfaces.mcp.gateway.older_sse import MESSAGES, OlderSse
@@ -79,7 +79,12 @@ class HttpDoor:
         admission: Admission,
     ) -> HttpReply | None:
         """Only what is worked on takes a place; a stream that waits for news does not."""
-        waits = request.headers.get("mcp-method") == "subscriptions/listen"  # held against the body later
+        fields = request.headers
+        # Held against the body later, in this era.
+        waits = (
+            fields.get("mcp-method") == "subscriptions/listen"
+            and fields.get("mcp-protocol-version") in MODERN_VERSIONS
+        )
         if request.method != "POST" or waits:
             return await self.streamable.handle(request, key, profile, headers)
         busy = admission.acquire()

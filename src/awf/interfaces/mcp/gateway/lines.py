@@ -11,11 +11,14 @@ from awf.interfaces.mcp.gateway.conversation import Conversation
 from mcpserver.descriptors import Inlet, Outlet
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from awf.application.gateway.gateway import Gateway
 
 __all__ = ["LineProtocol", "LineReader", "serve_descriptors"]
 
 FINISHING_SECONDS = 30.0
+UNREAD_LIMIT = 16 * 1024 * 1024  # what a client may be behind before only answers are kept for it
 
 
 class LineReader:
@@ -25,14 +28,32 @@ class LineReader:
         self._conversation = conversation
         self._longest = longest
         self._rest = bytearray()
+        self._unread = bytearray()
         self._skipping = False
+        self.on_full: Callable[[], object] = lambda: None
+        self.on_enough: Callable[[], object] = lambda: None
+        conversation.on_enough = self.go_on
 
     def feed(self, data: bytes) -> None:
+        """Stops where the client has asked for as much as it may; what is left waits for `go_on`."""
+        if self._unread:
+            self._unread += data
+            return
         start = 0
         while (end := data.find(b"\n", start)) >= 0:
+            if self._conversation.is_full():
+                self._unread += data[start:]
+                self.on_full()
+                return
             self._line(data[start:end])
             start = end + 1
         self._keep(data[start:])
+
+    def go_on(self) -> None:
+        data, self._unread = bytes(self._unread), bytearray()
+        self.feed(data)
+        if not self._unread:
+            self.on_enough()
 
     def _keep(self, data: bytes) -> None:
         if self._skipping:
@@ -63,11 +84,15 @@ class LineProtocol(asyncio.Protocol):
     """One client on a socket."""
 
     def __init__(self, gateway: Gateway, *, longest: int, key: str) -> None:
-        self._conversation = Conversation(gateway, self._write, key=key)
+        self._conversation = Conversation(gateway, self._write, key=key, is_behind=self._is_behind)
         self._reader = LineReader(self._conversation, longest)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        self._reader.on_full, self._reader.on_enough = self.pause_writing, self.resume_writing
+
+    def _is_behind(self) -> bool:
+        return self._transport.get_write_buffer_size() > UNREAD_LIMIT
 
     def data_received(self, data: bytes) -> None:
         self._reader.feed(data)
@@ -119,10 +144,14 @@ async def serve_descriptors(
         broken = True
         inlet.stop()
 
-    conversation = Conversation(gateway, write, key=key, profile=profile)
+    def is_behind() -> bool:
+        return outlet.unsent > UNREAD_LIMIT
+
+    conversation = Conversation(gateway, write, key=key, profile=profile, is_behind=is_behind)
     reader = LineReader(conversation, longest)
     inlet = Inlet(source, reader.feed)
     outlet.on_full, outlet.on_enough, outlet.on_broken = inlet.pause, inlet.start, lose
+    reader.on_full, reader.on_enough = inlet.pause, inlet.start
     try:
         inlet.start()
         await inlet.ended

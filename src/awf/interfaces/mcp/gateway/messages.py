@@ -38,6 +38,8 @@ def decoded(data: bytes) -> Any:
 
 
 def success(request_id: Any, result: Any) -> bytes:
+    if type(result) is msgspec.Raw:  # a list, kept as bytes
+        return b"".join((b'{"jsonrpc":"2.0","id":', encode(request_id), b',"result":', result, b"}"))
     return encode({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 

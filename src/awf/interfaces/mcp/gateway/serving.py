@@ -97,6 +97,7 @@ class _Serving:
         from awf.interfaces.mcp.gateway.lines import serve_descriptors
 
         listen, profile = house.file.listen, self._options.profile
+        house.check_profile(profile)
         serving = spawn(
             serve_descriptors(
                 gateway, source, target, longest=listen.max_request, key="stdio", profile=profile
@@ -237,7 +238,7 @@ class _Serving:
         self, house: GatewayHouse, gateway: Gateway, door: HttpDoor | None, addresses: list[str]
     ) -> None:
         try:
-            file = house.read()
+            file = house.read_again()
             problems = await gateway.fleet.reload(file)
             if problems:
                 raise house.located(problems)
