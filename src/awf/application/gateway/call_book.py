@@ -254,6 +254,11 @@ class CallBook:
         self._watchers.append(watcher)
         return watcher
 
+    def close(self) -> None:
+        """Nobody watches any more."""
+        for watcher in list(self._watchers):
+            watcher.close()
+
     def _tell(self, entry: Entry | None) -> None:
         for watcher in self._watchers:
             watcher.put(entry)

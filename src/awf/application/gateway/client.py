@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
@@ -165,7 +166,18 @@ class Client:
 class Exchange:
     """One request of a client, from its arrival to its answer."""
 
-    __slots__ = ("_pauses", "_place", "client", "deadline", "headers", "id", "meta", "patience", "reach")
+    __slots__ = (
+        "_pauses",
+        "_place",
+        "client",
+        "deadline",
+        "headers",
+        "id",
+        "meta",
+        "patience",
+        "reach",
+        "task",
+    )
 
     def __init__(
         self,
@@ -182,7 +194,8 @@ class Exchange:
         self.meta = meta  # the `_meta` of the request
         self.headers = headers  # by their names in small letters
         self.patience = math.inf  # what its server has, in seconds
-        self.deadline = math.inf  # in the loop's time; -inf: it was over
+        self.deadline = math.inf  # by the monotonic clock; -inf: it was over
+        self.task: asyncio.Task[Any] | None = None  # the one that works on it, where that is known
         self._place: Places | None = None
         self._pauses = 0
 
@@ -206,7 +219,7 @@ class Exchange:
 
     def moved(self) -> None:
         if not self._pauses and self.deadline > 0:
-            self.deadline = asyncio.get_running_loop().time() + self.patience
+            self.deadline = time.monotonic() + self.patience
 
     def hold(self) -> None:
         """Somebody else is to answer now. Its place at the server is for others from then on."""

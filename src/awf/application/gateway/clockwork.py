@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from awf.application.gateway.client import Exchange
@@ -18,18 +19,17 @@ class Clockwork:
     def __init__(self, patience: float) -> None:
         self._patience = patience
         self._tick = max(0.02, min(1.0, patience / 20))
-        self._running: dict[Exchange, asyncio.Task[object]] = {}
+        self._running: dict[Exchange, asyncio.Task[Any]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self, exchange: Exchange) -> None:
-        loop = asyncio.get_running_loop()
-        task = asyncio.current_task()
+        task = exchange.task or asyncio.current_task()
         assert task is not None
         self._running[exchange] = task
         exchange.patience = self._patience
-        exchange.deadline = loop.time() + self._patience
+        exchange.deadline = time.monotonic() + self._patience
         if self._timer is None:
-            self._timer = loop.call_later(self._tick, self._look)
+            self._timer = asyncio.get_running_loop().call_later(self._tick, self._look)
 
     def stop(self, exchange: Exchange) -> None:
         self._running.pop(exchange, None)
@@ -42,10 +42,10 @@ class Clockwork:
         return task is not None and task.uncancel() == 0
 
     def _look(self) -> None:
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+        now = time.monotonic()
         for exchange, task in list(self._running.items()):
             if -math.inf < exchange.deadline < now:
                 exchange.deadline = -math.inf
                 task.cancel()
+        loop = asyncio.get_running_loop()
         self._timer = loop.call_later(self._tick, self._look) if self._running else None

@@ -40,20 +40,24 @@ class Forwarding:
         `asked`: what the client asked for, where that is something else than what is sent.
         """
         client = exchange.client
-        bound = (server.name, method, asked or _subject(params))
-        if client.modern and self._parking.is_ours(params):
-            return await self._taken_up(server, exchange, method, params, bound)
+        if client.modern and "requestState" in params and self._parking.is_ours(params):
+            return await self._taken_up(server, exchange, method, params, asked)
         server.check_alive()
         lane = await server.lane_for(client)
+        era = lane.upstream.era
+        if era is not None and era.modern is client.modern:
+            return await server.request(exchange, method, params, headers=headers, lane=lane)
+        bound = (server.name, method, asked or _subject(params))
         try:
             return await self._sent(server, exchange, method, params, headers, lane, bound)
         finally:
             lane.give_back(client)
 
     async def _taken_up(
-        self, server: Server, exchange: Exchange, method: str, params: dict[str, Any], bound: object
+        self, server: Server, exchange: Exchange, method: str, params: dict[str, Any], asked: object
     ) -> dict[str, Any]:
         """The client has come back to a call that waits."""
+        bound = (server.name, method, asked or _subject(params))
         try:
             result = await self._parking.again(exchange, params, bound_to=bound)
         except RpcError as error:

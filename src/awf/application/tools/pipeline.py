@@ -102,12 +102,35 @@ class CallPipeline:
         span: Span,
     ) -> ToolResult:
         try:
-            result = await self._safely(tool, arguments, carry_out, check, context)
+            result = await self._carried_out(tool, arguments, carry_out, check, context)
         except asyncio.CancelledError:
             observing.ended(span, cancelled=True)
             raise
+        except ToolFailure as failure:
+            result = failed(failure.code, failure.message)
+        except AwfError as error:
+            result = failed("EXECUTION_FAILED", f"{error.message} {error.hint}".strip())
+        except Exception as error:  # noqa: BLE001  whatever a provider does wrong, the agent gets an answer
+            _log.exception("the tool %s failed", tool.name)
+            result = failed("EXECUTION_FAILED", f"The tool failed: {type(error).__name__}: {error}"[:500])
         observing.ended(span, result)
         return result
+
+    async def _carried_out(
+        self,
+        tool: ToolDefinition,
+        arguments: Mapping[str, Any],
+        carry_out: Callable[[CallContext], Awaitable[ToolResult]],
+        check: Callable[[Any], list[str]],
+        context: CallContext,
+    ) -> ToolResult:
+        if wrong := check(arguments):
+            return failed("INVALID_ARGUMENTS", _misfits(tool, wrong))
+        if self.observers.allow is not None:
+            refusal = await self.observers.allow(tool, arguments, context.call_id)
+            if refusal:
+                return failed("PERMISSION_DENIED", refusal)
+        return await carry_out(context)
 
     def unknown(self, name: str, arguments: Mapping[str, Any], message: str) -> None:
         """Recorded as well: an agent that reaches for what it does not have is worth knowing of."""
@@ -116,30 +139,6 @@ class CallPipeline:
         observing = _Observation(self.observers, tool, f"tool-{self._mark}{self._calls:x}", arguments)
         with self.observers.tracer.span(f"tool.call.{name}", {"tool.name": name}, below=self._place) as span:
             observing.ended(span, failed("RESOURCE_NOT_FOUND", message))
-
-    async def _safely(
-        self,
-        tool: ToolDefinition,
-        arguments: Mapping[str, Any],
-        carry_out: Callable[[CallContext], Awaitable[ToolResult]],
-        check: Callable[[Any], list[str]],
-        context: CallContext,
-    ) -> ToolResult:
-        try:
-            if wrong := check(arguments):
-                return failed("INVALID_ARGUMENTS", _misfits(tool, wrong))
-            if self.observers.allow is not None:
-                refusal = await self.observers.allow(tool, arguments, context.call_id)
-                if refusal:
-                    return failed("PERMISSION_DENIED", refusal)
-            return await carry_out(context)
-        except ToolFailure as failure:
-            return failed(failure.code, failure.message)
-        except AwfError as error:
-            return failed("EXECUTION_FAILED", f"{error.message} {error.hint}".strip())
-        except Exception as error:  # noqa: BLE001  whatever a provider does wrong, the agent gets an answer
-            _log.exception("the tool %s failed", tool.name)
-            return failed("EXECUTION_FAILED", f"The tool failed: {type(error).__name__}: {error}"[:500])
 
     def place_of(self, meta: Mapping[str, Any]) -> object:
         """The span of the step; where there is none, that of the client, if it tells."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from typing import TYPE_CHECKING
 
 from awf.domain.ports.http_client import HttpUnreachable
@@ -36,7 +37,7 @@ class ConnectionPool:
         """A connection for one exchange. Raises `HttpUnreachable`."""
         while self._idle and not fresh:
             connection = self._idle.pop()
-            rested = asyncio.get_running_loop().time() - connection.idle_since
+            rested = time.monotonic() - connection.idle_since
             if rested < RESTED_SECONDS or not connection.is_stale():
                 return connection
             connection.abort()
@@ -85,7 +86,7 @@ class ConnectionPool:
             connection.abort()
             return
         loop = asyncio.get_running_loop()
-        connection.idle_since = loop.time()
+        connection.idle_since = time.monotonic()
         self._idle.append(connection)
         if self._sweeping is None:
             self._sweeping = loop.call_later(IDLE_SECONDS, self._sweep)
@@ -98,9 +99,9 @@ class ConnectionPool:
     def _sweep(self) -> None:
         """End those that nobody has used for a while."""
         loop = asyncio.get_running_loop()
-        too_old = loop.time() - IDLE_SECONDS
+        too_old = time.monotonic() - IDLE_SECONDS
         for connection in [item for item in self._idle if item.idle_since <= too_old]:
             self._idle.remove(connection)
             connection.abort()
-        again = self._idle[0].idle_since + IDLE_SECONDS if self._idle else None
-        self._sweeping = None if again is None else loop.call_at(again, self._sweep)
+        again = self._idle[0].idle_since - too_old if self._idle else None
+        self._sweeping = None if again is None else loop.call_later(again, self._sweep)

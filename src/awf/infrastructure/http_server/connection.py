@@ -172,11 +172,10 @@ class HttpConnection(asyncio.Protocol):
         request = self._running = Request(asked, self)
         if self._ended:
             request.leave()
-        task = self._loop.create_task(self._serve(request))
+        task = request.task = self._loop.create_task(self._serve(request))
         self._house.running.add(task)
 
     async def _serve(self, request: Request) -> None:
-        task = cast("asyncio.Task[None]", asyncio.current_task())
         try:
             self._answer(request, await self._house.handler(request))
         except asyncio.CancelledError:
@@ -188,7 +187,7 @@ class HttpConnection(asyncio.Protocol):
             _log.exception("a request failed: %s %s", request.method, request.path)
             self._fail(request, _FAILED)
         finally:
-            self._house.running.discard(task)
+            self._house.running.discard(request.task)
 
     # Answers
 

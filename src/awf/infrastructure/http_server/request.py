@@ -50,6 +50,7 @@ class Request:
         "path",
         "query",
         "streamed",
+        "task",
     )
 
     def __init__(self, asked: ReadRequest, carrier: Carrier) -> None:
@@ -63,6 +64,7 @@ class Request:
         self.left = False
         self.leaving: Callable[[], object] | None = None
         self.streamed: Stream | None = None
+        self.task: asyncio.Task[None]  # of its handler
         self._carrier = carrier
         self._gone: asyncio.Event | None = None
 

@@ -6,6 +6,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
+from awf.infrastructure.upstreams.failures import ServerFault
+
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
@@ -35,4 +37,14 @@ class Background:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
-            _log.error("%s failed", task.get_name(), exc_info=task.exception())
+            self._failed(task)
+
+    @staticmethod
+    def _failed(task: asyncio.Task[Any]) -> None:
+        reason = task.exception()
+        if isinstance(
+            reason, ServerFault
+        ):  # a server that is gone; whoever waits for it is told by other ways
+            _log.debug("%s failed: %s", task.get_name(), reason)
+        else:
+            _log.error("%s failed", task.get_name(), exc_info=reason)

@@ -113,7 +113,9 @@ class McpClient:
         """The same, as long as it takes. The time to connect is bounded by itself, and not part of `within`."""
         lost: Channel | None = None
         for _ in range(2):
-            channel = await self._connected(instead_of=lost)
+            channel = self._channel
+            if channel is None or channel is lost or self.era is None or not channel.alive:
+                channel = await self._connected(instead_of=lost)
             try:
                 if within is None:
                     return await self._exchange(channel, method, params, on_progress, headers, tag)

@@ -104,7 +104,10 @@ class YamlText:
         import msgspec
 
         if problem.place is not None:
-            return problem
+            if problem.place.file:
+                return problem
+            place = msgspec.structs.replace(problem.place, file=self.file)
+            return msgspec.structs.replace(problem, place=place, source_line=self.line(place.line - 1))
         node = self.node_at(problem.path, key=problem.at_key)
         if node is None:
             return msgspec.structs.replace(problem, place=Place(self.file))

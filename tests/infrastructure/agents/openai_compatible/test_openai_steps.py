@@ -31,6 +31,8 @@ _PARENT = contextvars.ContextVar("parent", default="")
 class Spans:
     """A `Tracer` that keeps the name of each span and of the one above it."""
 
+    idle = False
+
     def __init__(self):
         self.seen: list[tuple[str, str]] = []
 

@@ -59,6 +59,8 @@ class HttpDoor:
             return caller
         headers = admission.headers_for(request) if "origin" in request.headers else ()
         path = request.path
+        if path == "/mcp" and not headers and request.method == "POST" and not _waits(request):
+            return await self._post(request, caller.key, admission)
         if path == "/mcp":
             reply = await self._mcp(request, caller.key, "", headers, admission)
         elif path.startswith("/mcp/"):
@@ -70,6 +72,17 @@ class HttpDoor:
             reply = HttpReply(reply.status, (*reply.headers, *headers), reply.body)
         return reply
 
+    async def _post(self, request: HttpRequest, key: str, admission: Admission) -> HttpReply | None:
+        """What nearly all requests are."""
+        busy = admission.acquire()
+        try:
+            reply = busy or await self.streamable.post(request, key, "", ())
+        finally:
+            if busy is None:
+                admission.release()
+        self._book.requested("POST", 200 if reply is None else reply.status)
+        return reply
+
     async def _mcp(
         self,
         request: HttpRequest,
@@ -79,13 +92,7 @@ class HttpDoor:
         admission: Admission,
     ) -> HttpReply | None:
         """Only what is worked on takes a place; a stream that waits for news does not."""
-        fields = request.headers
-        # Held against the body later, in this era.
-        waits = (
-            fields.get("mcp-method") == "subscriptions/listen"
-            and fields.get("mcp-protocol-version") in MODERN_VERSIONS
-        )
-        if request.method != "POST" or waits:
+        if request.method != "POST" or _waits(request):
             return await self.streamable.handle(request, key, profile, headers)
         busy = admission.acquire()
         if busy is not None:
@@ -160,4 +167,14 @@ class HttpDoor:
 
     async def close(self) -> None:
         self.older.close()
+        self._book.close()
         await self.sessions.close()
+
+
+def _waits(request: HttpRequest) -> bool:
+    """It waits for news and takes no place. The header is held against the body later, in this era."""
+    fields = request.headers
+    return (
+        fields.get("mcp-method") == "subscriptions/listen"
+        and fields.get("mcp-protocol-version") in MODERN_VERSIONS
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -196,6 +197,9 @@ class _Serving:
         await gateway.fleet.settle()
         if gateway.fleet.problems:
             raise house.located(gateway.fleet.problems)
+        gc.collect()
+        gc.freeze()  # what is there now stays
+        gc.set_threshold(20_000, 10, 50)  # a call leaves nothing that only a collection would find
         servers = gateway.fleet.servers.values()
         tools = len(gateway.fleet.offers.view.tools)
         failed = [server.name for server in servers if server.state == "failed"]

@@ -59,7 +59,7 @@ class Streamable:
     ) -> HttpReply | None:
         """`key`: who asks; `headers` go with every answer."""
         if request.method == "POST":
-            return await self._post(request, key, profile, headers)
+            return await self.post(request, key, profile, headers)
         if request.method == "GET":
             return await self._get(request, key, headers)
         if request.method == "DELETE":
@@ -68,7 +68,7 @@ class Streamable:
 
     # One message, or several
 
-    async def _post(
+    async def post(
         self, request: HttpRequest, key: str, profile: str, headers: Sequence[tuple[str, str]]
     ) -> HttpReply | None:
         try:
@@ -111,6 +111,7 @@ class Streamable:
         task = asyncio.current_task()
         assert task is not None
         request.on_leave(task.cancel)
+        exchange.task = task
         return await self._answer(exchange, reach, method, params)
 
     async def _answer(
@@ -158,7 +159,7 @@ class Streamable:
         exchange = Exchange(session.client, request_id, reach, meta=meta, headers=request.headers)
         task = asyncio.current_task()
         assert task is not None
-        session.tasks[request_id] = task
+        session.tasks[request_id] = exchange.task = task
         try:
             return await self._answer(exchange, reach, method, params)
         except asyncio.CancelledError:

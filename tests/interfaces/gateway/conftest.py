@@ -1,0 +1,84 @@
+"""A gateway with all its doors in this process, over servers in memory: for what only shows from inside."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from awf.application.gateway.admission import Admission
+from awf.application.gateway.call_book import CallBook
+from awf.application.gateway.desk import GatewayDesk
+from awf.application.gateway.fleet import GatewayParts
+from awf.application.gateway.gateway import Gateway
+from awf.application.tools.pipeline import Observers
+from awf.domain.gateway_file import GatewayFile, GatewayServer, Listen
+from awf.domain.redaction import Masker
+from awf.infrastructure.http_server import LeanHttpServer
+from awf.infrastructure.json_schemas.schemas import RustJsonSchemas
+from awf.infrastructure.telemetry.tracing import NoTracer
+from awf.infrastructure.tool_doors.lowering import DialectLowering
+from awf.interfaces.mcp.gateway.http_door import HttpDoor
+from awf.testing.memory_upstreams import MemoryServer, text
+
+PATIENT = 30.0
+
+
+class Doors:
+    def __init__(self):
+        self.server = MemoryServer().tool("echo", lambda asked: text(str(asked.arguments.get("text", ""))))
+        self.file = GatewayFile(servers={"memory": GatewayServer(command="memory")})
+        self.book = CallBook()
+        parts = GatewayParts(
+            version="1",
+            open_server=lambda _name, _config: self.server,
+            checks=RustJsonSchemas(),
+            observers=Observers(tracer=NoTracer(), masker=Masker(), record=None),
+            lowering=DialectLowering(),
+            book=self.book,
+        )
+        self.gateway = Gateway(parts, self.file)
+        self.http = HttpDoor(self.gateway, self.book, GatewayDesk(self.gateway, self.book, "gateway.yaml"))
+        self.port = 0
+        self._web: LeanHttpServer | None = None
+
+    async def open(self):
+        self.gateway.fleet.start()
+        await self.gateway.fleet.settle()
+        self._web = LeanHttpServer(self.http.handle)
+        self.port = await self._web.listen_tcp("127.0.0.1", 0)
+        self.http.admission = Admission(Listen(), [f"127.0.0.1:{self.port}"], None, time.monotonic)
+        return self
+
+    async def close(self):
+        async with asyncio.timeout(PATIENT):
+            await self.http.close()
+            if self._web is not None:
+                await self._web.close(0.0)
+            await self.gateway.close()
+
+    async def send(self, method, path, body=b"", headers=()):
+        """One request on a connection of its own: status, headers, body."""
+        lines = [f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{self.port}", "Connection: close"]
+        lines += [f"{name}: {value}" for name, value in dict(headers).items()]
+        lines.append(f"Content-Length: {len(body)}")
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        try:
+            async with asyncio.timeout(PATIENT):
+                writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+                answer = await reader.read()
+        finally:
+            writer.close()
+            await writer.wait_closed()
+        head, _, rest = answer.partition(b"\r\n\r\n")
+        first, *fields = head.decode("latin-1").split("\r\n")
+        named = {name.lower(): value.strip() for name, _, value in (field.partition(":") for field in fields)}
+        return int(first.split()[1]), named, rest
+
+
+@pytest.fixture
+async def doors():
+    made = await Doors().open()
+    yield made
+    await made.close()
