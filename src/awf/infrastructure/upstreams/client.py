@@ -126,7 +126,7 @@ class McpClient:
                     channel  # the server has not looked at the request, so sending it once more does no harm
                 )
         raise unavailable(
-            f'MCP server "{self.name}" forgets its sessions at once.', hint="Restart the server."
+            f'MCP server "{self.name}" ends, or forgets its sessions, at once.', hint="Look at its log."
         )
 
     async def connect(self) -> Era:

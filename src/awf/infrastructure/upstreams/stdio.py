@@ -58,7 +58,8 @@ class StdioChannel:
         try:
             if not await self._process.write(call.frame + b"\n") and not call.answer.done():
                 self._left = True
-                raise SessionLost  # it cannot have read what it did not get
+                if call.cancellable:  # else it ended before we were introduced: its last words say why
+                    raise SessionLost  # it cannot have read what it did not get
             return await call.answer
         except asyncio.CancelledError:
             if self.correlation.forget(call) and call.cancellable and self.alive:
