@@ -5,6 +5,7 @@ Without a terminal the last lines are shown again and again; with one, what is n
 
 from __future__ import annotations
 
+import abc
 import re
 from typing import Any
 
@@ -20,7 +21,7 @@ _TERMINAL_END = 16 * 1024
 _LINE_END = re.compile(r"(?<!\r)\n")
 
 
-class LiveOutput:
+class LiveOutput(abc.ABC):
     """What both ways have in common: the end is remembered, and updates keep a distance."""
 
     gap = 0.25
@@ -66,8 +67,9 @@ class LiveOutput:
         if len(self._tail) > 2 * _KEPT:
             self._tail = self._tail[-_KEPT:]
 
+    @abc.abstractmethod
     def _fields(self, row_id: str) -> dict[str, Any] | None:
-        raise NotImplementedError
+        """What is new, for an update of the row; None when nothing is."""
 
 
 class LastLines(LiveOutput):
