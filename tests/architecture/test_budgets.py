@@ -61,7 +61,8 @@ def test_public_modules_say_what_is_public():
         names = {
             n.name
             for n in tree.body
-            if isinstance(n, ast.ClassDef | ast.FunctionDef) and not n.name.startswith("_")
+            if isinstance(n, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            and not n.name.startswith("_")
         }
         declared = next(
             (

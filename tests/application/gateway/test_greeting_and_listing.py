@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from awf.application.gateway import listing
 from awf.application.gateway.greeting import joined_capabilities, joined_instructions
 from awf.application.gateway.listing import fetch_all
+from awf.domain import paging
 from awf.domain.errors import AwfError
 from awf.domain.mcp import Era, RpcError
 from awf.domain.ports.upstream import Guise
@@ -138,11 +138,11 @@ async def test_a_list_that_goes_on_and_on_is_refused(fetched, monkeypatch):
     def page(asked):
         return {"tools": [{}] * 3, "nextCursor": str(int(asked.params.get("cursor", "0")) + 1)}
 
-    monkeypatch.setattr(listing, "ITEMS", 10)
+    monkeypatch.setattr(paging, "ITEMS", 10)
     with pytest.raises(AwfError, match="does not end"):
         await fetched(MemoryServer().on("tools/list", page))
-    monkeypatch.setattr(listing, "ITEMS", 10_000)
-    monkeypatch.setattr(listing, "PAGES", 4)
+    monkeypatch.setattr(paging, "ITEMS", 10_000)
+    monkeypatch.setattr(paging, "PAGES", 4)
     endless = MemoryServer().on("tools/list", page)
     with pytest.raises(AwfError, match="does not end"):
         await fetched(endless)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from awf.domain.mirroring import mirrored_parameters
+from awf.domain.paging import EndlessList, all_pages
 from awf.infrastructure.upstreams.failures import nonsense
 from awf.infrastructure.upstreams.tool_shapes import definition
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KeptList", "fetch_tools", "is_chosen"]
 
-PAGES = 1000
-TOOLS = 20_000
 _log = logging.getLogger("awf.upstreams")
 
 
@@ -37,7 +36,12 @@ def is_chosen(name: str, patterns: Sequence[str] | None) -> bool:
 
 async def fetch_tools(client: McpClient, patterns: Sequence[str] | None, now: float) -> KeptList:
     era = await client.connect()
-    raw, ttl = await _pages(client)
+    try:
+        raw, ttl = await all_pages(client.request, "tools")
+    except EndlessList:
+        message = f'The tool list of MCP server "{client.name}" does not end.'
+        hint = "The server repeats its pages, or has more tools than awf takes."
+        raise nonsense(message, hint=hint) from None
     found: dict[str, ToolDefinition] = {}
     mirrored: dict[str, dict[tuple[str, ...], str]] = {}
     for item in raw:
@@ -55,27 +59,3 @@ async def fetch_tools(client: McpClient, patterns: Sequence[str] | None, now: fl
     # A server of the newer era says how long its list holds, unless it announces changes.
     lifetime = ttl if era.modern and not era.announces_tool_changes else None
     return KeptList(tuple(found.values()), mirrored, client.connections, now, lifetime)
-
-
-async def _pages(client: McpClient) -> tuple[list[dict[str, Any]], float]:
-    """All tools, and for how many seconds the list holds."""
-    tools: list[dict[str, Any]] = []
-    cursors: set[str] = set()
-    cursor, ttl = None, float("inf")
-    for _ in range(PAGES):
-        page = await client.request("tools/list", {} if cursor is None else {"cursor": cursor})
-        items = page.get("tools")
-        tools += [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-        ttl = min(ttl, _seconds(page.get("ttlMs")))
-        cursor = page.get("nextCursor")
-        if not isinstance(cursor, str) or not cursor:
-            return tools, ttl
-        if cursor in cursors or len(tools) > TOOLS:
-            break
-        cursors.add(cursor)
-    message = f'The tool list of MCP server "{client.name}" does not end.'
-    raise nonsense(message, hint="The server repeats its pages, or has more tools than awf takes.")
-
-
-def _seconds(ttl: Any) -> float:
-    return ttl / 1000 if isinstance(ttl, int | float) and ttl > 0 else 0.0
