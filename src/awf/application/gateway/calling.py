@@ -89,21 +89,6 @@ class ToolCalls:
         context: CallContext,
     ) -> ToolResult:
         """Only the call itself. The arguments fit. Raises `RpcError` and `ToolFailure`."""
-        try:
-            return _result(await self._send(offer, exchange, params, arguments, context))
-        except AwfError as error:
-            code = _TOOL_CODES.get(error.code, "EXECUTION_FAILED")
-            text = self._pipeline.observers.masker.mask(f"{error.message} {error.hint}".strip())
-            raise ToolFailure(code, text) from error
-
-    async def _send(
-        self,
-        offer: Offer,
-        exchange: Exchange,
-        params: dict[str, Any],
-        arguments: dict[str, Any],
-        context: CallContext,
-    ) -> dict[str, Any]:
         published = offer.published
         plan = published.plan
         sent = arguments if plan.changes_nothing else _filled(plan, arguments, exchange)
@@ -119,9 +104,13 @@ class ToolCalls:
         except RpcError as error:
             clean = self._cleaner(plan, sent)
             raise RpcError(error.code, clean(error.message), _cleaned_data(error.data, clean)) from error
+        except AwfError as error:
+            code = _TOOL_CODES.get(error.code, "EXECUTION_FAILED")
+            text = self._pipeline.observers.masker.mask(f"{error.message} {error.hint}".strip())
+            raise ToolFailure(code, text) from error
         if raw.get("isError") is True:
             raw = _cleaned(raw, self._cleaner(plan, sent))
-        return plan.result(raw)
+        return _result(plan.result(raw))
 
     def _cleaner(self, plan: CallPlan, sent: Mapping[str, Any]) -> Callable[[str], str]:
         """Error texts must tell neither what the agent does not know of nor what is secret."""

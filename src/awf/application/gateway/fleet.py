@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from awf.application.gateway.view import PublishedTool
     from awf.application.tools.pipeline import ArgumentChecks, Observers
     from awf.domain.gateway_file import GatewayFile, GatewayServer
+    from awf.domain.pinning import Pin
     from awf.domain.ports.pin_store import PinStore
     from awf.domain.ports.upstream import Upstreams
     from awf.domain.problem import Problem
@@ -47,6 +48,13 @@ class GatewayParts(msgspec.Struct, frozen=True, kw_only=True):
     book: CallBook
     pins: PinStore | None = None
     clock: Callable[[], float] = time.time
+
+
+class _Checked(NamedTuple):
+    offered: dict[str, Sequence[dict[str, Any]]]
+    changes: tuple[Change, ...] = ()  # of definitions that were seen before
+    withheld: frozenset[str] = frozenset()
+    pins: Mapping[str, Pin] | None = None  # to be kept, where something is new
 
 
 class Fleet:
@@ -134,8 +142,8 @@ class Fleet:
             for server in wanted.values():
                 server.start()
             await self._until_settled(wanted)
-            offered, changes, withheld = self._checked(file, servers, save=False)
-            view, problems = build_view(file, offered, withheld)
+            checked = self._checked(file, servers)
+            view, problems = build_view(file, checked.offered, checked.withheld)
         except BaseException:
             await asyncio.gather(*(server.close() for server in added.values()))
             raise
@@ -144,8 +152,7 @@ class Fleet:
             return problems
         gone = [server for name, server in self.servers.items() if name not in kept]
         self.file, self.servers, self.problems = file, servers, []
-        self.changes, self.withheld = changes, withheld
-        self._checked(file, servers)  # what is new in it is trusted from now on
+        self._accept(checked)
         self._seen.clear()
         self._publish(view)
         for server in gone:
@@ -186,34 +193,38 @@ class Fleet:
         if used == self._used and not anew:
             return
         self._used = used
-        offered, self.changes, self.withheld = self._checked(self.file, self.servers)
-        view, problems = build_view(self.file, offered, self.withheld)
+        checked = self._checked(self.file, self.servers)
+        self._accept(checked)
+        view, problems = build_view(self.file, checked.offered, checked.withheld)
         for problem in problems:
             if problem not in self.problems:
                 _log.warning("%s %s", problem.message, problem.hint)
         self.problems = problems
         self._publish(view)
 
-    def _checked(
-        self, file: GatewayFile, servers: dict[str, Server], *, save: bool = True
-    ) -> tuple[dict[str, Sequence[dict[str, Any]]], tuple[Change, ...], frozenset[str]]:
-        """What servers offer; what has changed since it was pinned; and what of it is withheld."""
+    def _checked(self, file: GatewayFile, servers: dict[str, Server]) -> _Checked:
+        """What servers offer, held against what was pinned."""
         offered: dict[str, Sequence[dict[str, Any]]] = {
             name: one.tools for name, one in servers.items() if one.state == "ready"
         }
         store, mode = self._parts.pins, file.pinning.mode
         if store is None or mode == "off":
-            return offered, (), frozenset()
+            return _Checked(offered)
         from awf.application.gateway.pinning import compare
 
         drift = compare(store.load(), offered, now=self._parts.clock(), quarantine_new=mode == "quarantine")
-        if drift.pinned and save:
-            store.save(drift.pins)
         for change in drift.changes:
             if change not in self.changes:
                 _log.warning("tool %s %s", change.id, change.what)
         promised = self._promised(file, servers, offered)
-        return offered | promised, tuple(drift.changes), drift.withheld(mode)
+        pins = drift.pins if drift.pinned else None
+        return _Checked(offered | promised, tuple(drift.changes), drift.withheld(mode), pins)
+
+    def _accept(self, checked: _Checked) -> None:
+        """What is new in it is trusted from now on."""
+        self.changes, self.withheld = checked.changes, checked.withheld
+        if checked.pins is not None and self._parts.pins is not None:
+            self._parts.pins.save(checked.pins)
 
     def _wanted(self, file: GatewayFile, servers: dict[str, Server]) -> dict[str, Server]:
         """Those that must be asked for what they offer: a server that may wait is known by its pins."""
@@ -247,7 +258,9 @@ class Fleet:
         before = self.offers.view.definitions()
         self.offers = self._offers(self.file, view)
         self._seen |= {one.definition["name"]: one for one in view.tools}
-        by_server = {name: [tool.tool for tool in view.tools if tool.server == name] for name in self.servers}
+        by_server: dict[str, list[str]] = {name: [] for name in self.servers}
+        for tool in view.tools:
+            by_server[tool.server].append(tool.tool)
         self._parts.book.offers(by_server)
         if before != view.definitions():
             self._told += 1

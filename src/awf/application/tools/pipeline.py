@@ -75,7 +75,8 @@ class CallPipeline:
         observing = _Observation(self.observers, tool, call_id, arguments)
         if self.observers.tracer.idle:
             context = CallContext(call_id=call_id, meta=meta, progress=progress)
-            return await self._observed(tool, arguments, carry_out, check, context, observing, NO_SPAN)
+            work = self._carried_out(tool, arguments, carry_out, check, context)
+            return await self._observed(tool, work, observing, NO_SPAN)
         attributes = {
             "tool.name": tool.name,
             "tool.source": tool.source,
@@ -89,20 +90,14 @@ class CallPipeline:
         with tracer.span(f"tool.call.{tool.name}", attributes, below=self.place_of(meta)) as span:
             trace = {key.lower(): value for key, value in tracer.carrier().items()}
             context = CallContext(call_id=call_id, meta=meta, trace=trace, progress=progress)
-            return await self._observed(tool, arguments, carry_out, check, context, observing, span)
+            work = self._carried_out(tool, arguments, carry_out, check, context)
+            return await self._observed(tool, work, observing, span)
 
     async def _observed(
-        self,
-        tool: ToolDefinition,
-        arguments: Mapping[str, Any],
-        carry_out: Callable[[CallContext], Awaitable[ToolResult]],
-        check: Callable[[Any], list[str]],
-        context: CallContext,
-        observing: _Observation,
-        span: Span,
+        self, tool: ToolDefinition, work: Awaitable[ToolResult], observing: _Observation, span: Span
     ) -> ToolResult:
         try:
-            result = await self._carried_out(tool, arguments, carry_out, check, context)
+            result = await work
         except asyncio.CancelledError:
             observing.ended(span, cancelled=True)
             raise

@@ -59,8 +59,6 @@ class HttpDoor:
             return caller
         headers = admission.headers_for(request) if "origin" in request.headers else ()
         path = request.path
-        if path == "/mcp" and not headers and request.method == "POST" and not _waits(request):
-            return await self._post(request, caller.key, admission)
         if path == "/mcp":
             reply = await self._mcp(request, caller.key, "", headers, admission)
         elif path.startswith("/mcp/"):
@@ -70,17 +68,6 @@ class HttpDoor:
         self._book.requested(request.method, 200 if reply is None else reply.status)
         if headers and reply is not None and reply.headers[-len(headers) :] != tuple(headers):
             reply = HttpReply(reply.status, (*reply.headers, *headers), reply.body)
-        return reply
-
-    async def _post(self, request: HttpRequest, key: str, admission: Admission) -> HttpReply | None:
-        """What nearly all requests are."""
-        busy = admission.acquire()
-        try:
-            reply = busy or await self.streamable.post(request, key, "", ())
-        finally:
-            if busy is None:
-                admission.release()
-        self._book.requested("POST", 200 if reply is None else reply.status)
         return reply
 
     async def _mcp(
@@ -98,7 +85,7 @@ class HttpDoor:
         if busy is not None:
             return busy
         try:
-            return await self.streamable.handle(request, key, profile, headers)
+            return await self.streamable.post(request, key, profile, headers)
         finally:
             admission.release()
 
