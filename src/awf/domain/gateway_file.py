@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import msgspec
 
+from awf.domain.gate_file import GateKeys, problems_of_gate
 from awf.domain.mcp_server import McpServer, problems_with
 from awf.domain.override import ToolOverride
 from awf.domain.pinning import Pinning, problems_of_pinning
@@ -127,7 +128,7 @@ class Listen(Record, frozen=True, kw_only=True):
         return bool(self.tokens) or self.oauth is not None
 
 
-class GatewayFile(Record, frozen=True, kw_only=True):
+class GatewayFile(GateKeys, frozen=True, kw_only=True):
     """`.awf/gateway.yaml`."""
 
     unknown_key: ClassVar[str] = "USER.GATEWAY.INVALID_FILE"
@@ -155,6 +156,7 @@ def problems_in(file: GatewayFile) -> list[Problem]:
         *_problems_of_profiles(file),
         *_problems_of_the_door(file.listen),
         *problems_of_pinning(file.pinning),
+        *problems_of_gate(file),
     ]
 
 

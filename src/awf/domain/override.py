@@ -5,6 +5,9 @@ Fields are named by the server's own schema: `city`, `location.lat`, `items[].id
 
 from typing import Annotated, Any
 
+from awf.domain.gate_file import Limits
+from awf.domain.label import Classification, Integrity
+from awf.domain.policy import Action
 from awf.domain.shape import Name, Record
 
 __all__ = ["ToolOverride"]
@@ -30,3 +33,19 @@ class ToolOverride(Record, frozen=True, kw_only=True):
     ] = []
     annotations: Annotated[dict[str, Any], "Hints about the tool, laid over those of its server."] = {}
     enabled: Annotated[bool, "Whether the tool is offered at all."] = True
+    classification: Annotated[
+        Classification | None,
+        "How secret what it returns is; whoever called it is held to that from then on.",
+    ] = None
+    integrity: Annotated[
+        Integrity | None, "Whether what it returns can be trusted; `untrusted` for what strangers wrote."
+    ] = None
+    open_world: Annotated[
+        bool | None, "Whether what it is given reaches others; closed to those who know secrets."
+    ] = None
+    policy_action: Annotated[Action | None, "What it does, in the words of the policy."] = None
+    required_scopes: Annotated[
+        list[str], "Capabilities that a grant must cover before it may be called."
+    ] = []
+    requires_confirmation: Annotated[bool | None, "Whether a person must approve each call."] = None
+    limits: Annotated[Limits | None, "Limits of its own."] = None

@@ -1,0 +1,107 @@
+"""What the gate does with calls, as the gateway's file says it. The same keys govern the tools of workflow steps."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from awf.domain.policy import Policy
+from awf.domain.problem import Problem
+from awf.domain.shape import Duration, Record, Size
+
+__all__ = ["Approvals", "Audit", "GateKeys", "Levels", "Limits", "Redaction", "Spool", "problems_of_gate"]
+
+_FILE = "USER.GATEWAY.INVALID_FILE"
+
+
+class Limits(Record, frozen=True, kw_only=True):
+    """How long a call may take and how much it may say."""
+
+    timeout_ms: Annotated[int | None, "How long a call may take, in milliseconds."] = None
+    max_output_bytes: Annotated[
+        Size | None, "How much of a result an agent gets; the whole is put aside."
+    ] = None
+    max_output_lines: Annotated[int | None, "The same, in lines."] = None
+
+
+class Spool(Record, frozen=True, kw_only=True):
+    """Results that were too long for the agent, put aside whole."""
+
+    retention: Annotated[Duration, "How long they are kept."] = 7 * 86400.0
+    max_size: Annotated[Size, "How much is kept in all; the oldest go first."] = 1024 * 1024 * 1024
+
+
+class Levels(Record, frozen=True, kw_only=True):
+    """Who may do what once something secret was read."""
+
+    contexts: Annotated[
+        Literal["open", "minted"],
+        "`open`: a client may name any context (X-AWF-Context). `minted`: only those made with `awf gateway context new`.",
+    ] = "open"
+    unmarked: Annotated[
+        Literal["closed", "open"], "Whether tools of which nobody says so count as open to the world."
+    ] = "closed"
+
+
+class Approvals(Record, frozen=True, kw_only=True):
+    """How people are asked."""
+
+    wait: Annotated[Duration, "How long a call waits for an answer."] = 300.0
+    valid: Annotated[Duration, "How long a question can be answered, and an answer be used."] = 3600.0
+
+
+class Redaction(Record, frozen=True, kw_only=True):
+    """What is never shown or stored."""
+
+    keys: Annotated[
+        list[str], "More names of values that are secret, beside apiKey, token, password and their like."
+    ] = []
+    patterns: Annotated[list[str], "More regular expressions for texts that are secret."] = []
+
+
+class Audit(Record, frozen=True, kw_only=True):
+    """The record of every call."""
+
+    enabled: Annotated[bool, "Whether calls are recorded."] = True
+    checkpoint_records: Annotated[int, "A signed checkpoint after so many records."] = 1000
+    checkpoint_every: Annotated[Duration, "And after so long, if anything was recorded."] = 60.0
+    witness: Annotated[str, "A file to which signed checkpoints are appended too; best on another disk."] = ""
+
+
+class GateKeys(Record, frozen=True, kw_only=True):
+    """The keys of the gate."""
+
+    policy: Annotated[Policy | None, "What agents may do."] = None
+    limits: Annotated[Limits, "How long calls may take and how much they may say."] = Limits()
+    spool: Annotated[Spool, "What is done with results that are too long."] = Spool()
+    levels: Annotated[Levels, "What is closed to an agent that has read something secret."] = Levels()
+    approvals: Annotated[Approvals, "How people are asked."] = Approvals()
+    redaction: Annotated[Redaction, "What is never shown or stored."] = Redaction()
+    audit: Annotated[Audit | None, "The record of every call; kept as soon as any of these keys is used."] = (
+        None
+    )
+
+
+def problems_of_gate(keys: GateKeys) -> Iterator[Problem]:
+    """What is wrong with them by themselves, but for the rules of the policy."""
+    yield from _problems_of_limits(keys.limits, ("limits",))
+    for section, field in (("approvals", "wait"), ("approvals", "valid"), ("spool", "retention")):
+        if getattr(getattr(keys, section), field) <= 0:
+            yield _found(
+                (section, field), f"`{field}` must be more than nothing.", "Write it as 30s, 5m or 2h."
+            )
+    if keys.audit is not None and keys.audit.checkpoint_records < 1:
+        yield _found(
+            ("audit", "checkpoint_records"), "At least one record goes with a checkpoint.", "Write 1 or more."
+        )
+
+
+def _problems_of_limits(limits: Limits, path: tuple[str, ...]) -> Iterator[Problem]:
+    for field in ("timeout_ms", "max_output_bytes", "max_output_lines"):
+        value = getattr(limits, field)
+        if value is not None and value < 1:
+            yield _found(
+                (*path, field), f"`{field}` must be more than nothing.", "Write 1 or more, or leave it out."
+            )
+
+
+def _found(path: tuple[str | int, ...], message: str, hint: str) -> Problem:
+    return Problem(code=_FILE, message=message, path=path, hint=hint)

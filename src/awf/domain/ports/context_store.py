@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from awf.domain.label import Label
+    from awf.domain.security_context import SecurityContext
+
+__all__ = ["ContextStore"]
+
+
+class ContextStore(Protocol):
+    async def find(self, context_id: str) -> SecurityContext | None: ...
+
+    async def add(self, context: SecurityContext) -> SecurityContext:
+        """The one that there is from now on: an earlier one of this id stays."""
+        ...
+
+    async def raise_label(self, context_id: str, label: Label, by: str, now: float) -> SecurityContext:
+        """Mix a label in. The context is made if there is none. It never gets better by this, whoever races."""
+        ...
+
+    async def reset(self, context_id: str, now: float) -> SecurityContext | None:
+        """Back to public and trusted; None when there is none of this id."""
+        ...
+
+    async def contexts(self) -> list[SecurityContext]: ...
