@@ -38,6 +38,7 @@ BENCHMARKS = {
     "acp": "acp_serve",
     "stream": "agent_stream",
     "gateway": "gateway.versus_direct",
+    "gate": "gateway.gated",
     "gateway-peers": "gateway.versus_peers",
     "gateway-soak": "gateway.soak",
     "gateway-reload": "gateway.reload",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from awf.application.authoring.validation import Validator
+    from awf.application.gate.gate import Gate
     from awf.application.running.service import ExecutionService
     from awf.application.running.services import RunServices
     from awf.application.tools.proxy import OfferedTools, ToolProxyService
@@ -282,6 +283,13 @@ class App:
 
         return Observers(tracer=self.tracer, masker=self.masker)
 
+    @functools.cached_property
+    def gate(self) -> Gate | None:
+        """What the tool calls of steps have to pass, as the project's gateway file says."""
+        from awf.bootstrap.gates import project_gate
+
+        return project_gate(self)
+
     def mcp_toolbox(self, toolbox: Toolbox) -> McpToolbox:
         from awf.infrastructure.tool_doors.bridge import McpToolbox
 
@@ -345,6 +353,7 @@ class App:
         approve_all: bool = False,
         unattended: bool = False,
         editor_servers: Mapping[str, McpServer] | None = None,
+        context: str = "",
         clock: Callable[[], float] = time.time,
     ) -> RunServices:
         from awf.application.running.services import RunServices
@@ -367,6 +376,8 @@ class App:
             version=self.version,
             masker=self.masker,
             editor_servers=editor_servers or {},
+            gate=lambda: self.gate,
+            context=context or self.environment.get("AWF_CONTEXT", ""),
             approve_all=approve_all,
             unattended=unattended,
         )

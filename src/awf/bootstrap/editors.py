@@ -52,8 +52,8 @@ class Editors:
         app = self._app(cwd)
         self._apps.append(app)
 
-        def services(person: Person, servers: Mapping[str, McpServer]) -> RunServices:
-            return app.run_services(person, editor_servers=servers)
+        def services(person: Person, servers: Mapping[str, McpServer], context: str) -> RunServices:
+            return app.run_services(person, editor_servers=servers, context=context)
 
         async def definition(run_id: str) -> Program:
             app.store.find(run_id)  # raises when it is gone

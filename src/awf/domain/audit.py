@@ -41,6 +41,7 @@ class AuditEntry(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=Tru
     decision: str = ""
     reason: str = ""
     rule: str = ""
+    code: str = ""  # which stage decided
     risk: tuple[str, ...] = ()
     shadowed: str = ""
     label_before: str = ""  # such as `confidential/untrusted`

@@ -7,7 +7,17 @@ from awf.domain.policy import Policy
 from awf.domain.problem import Problem
 from awf.domain.shape import Duration, Record, Size
 
-__all__ = ["Approvals", "Audit", "GateKeys", "Levels", "Limits", "Redaction", "Spool", "problems_of_gate"]
+__all__ = [
+    "Approvals",
+    "Audit",
+    "GateKeys",
+    "Grants",
+    "Levels",
+    "Limits",
+    "Redaction",
+    "Spool",
+    "problems_of_gate",
+]
 
 _FILE = "USER.GATEWAY.INVALID_FILE"
 
@@ -41,10 +51,25 @@ class Levels(Record, frozen=True, kw_only=True):
     ] = "closed"
 
 
+class Grants(Record, frozen=True, kw_only=True):
+    """Which calls need a capability grant."""
+
+    actions: Annotated[
+        Literal["with_scopes", "always"],
+        "Whether the action of a tool must be granted too: of tools that have `required_scopes`, or of all that have one.",
+    ] = "with_scopes"
+
+
 class Approvals(Record, frozen=True, kw_only=True):
     """How people are asked."""
 
-    wait: Annotated[Duration, "How long a call waits for an answer."] = 300.0
+    wait: Annotated[
+        Duration, "How long a call waits for an answer; after that the same call may be made again."
+    ] = 50.0
+    ask_client: Annotated[
+        bool,
+        "Whether the client's own person may answer; false: only `awf gateway approve` and the gateway's page.",
+    ] = True
     valid: Annotated[Duration, "How long a question can be answered, and an answer be used."] = 3600.0
 
 
@@ -73,6 +98,7 @@ class GateKeys(Record, frozen=True, kw_only=True):
     limits: Annotated[Limits, "How long calls may take and how much they may say."] = Limits()
     spool: Annotated[Spool, "What is done with results that are too long."] = Spool()
     levels: Annotated[Levels, "What is closed to an agent that has read something secret."] = Levels()
+    grants: Annotated[Grants, "Which calls need a capability grant."] = Grants()
     approvals: Annotated[Approvals, "How people are asked."] = Approvals()
     redaction: Annotated[Redaction, "What is never shown or stored."] = Redaction()
     audit: Annotated[Audit | None, "The record of every call; kept as soon as any of these keys is used."] = (

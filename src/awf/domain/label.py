@@ -29,6 +29,9 @@ class Label(msgspec.Struct, frozen=True):
     confidentiality: Confidentiality = "public"
     integrity: Integrity = "trusted"
 
+    def __str__(self) -> str:
+        return f"{self.confidentiality}/{self.integrity}"
+
     def covers(self, other: Label) -> bool:
         """Whether mixing the other one in would change nothing."""
         return _RANK[self.confidentiality] >= _RANK[other.confidentiality] and (

@@ -113,7 +113,7 @@ class Answering:
         if gathered.problems:
             return self._bad_inputs(offered, typed, known, program, "\n".join(gathered.problems))
         person = self._session.person(program.definition.root)
-        services = self._project.services(person, self._session.servers)
+        services = self._project.services(person, self._session.servers, self._session.context)
         needed = needed_inputs(inputs, {**known, **typed}, is_file=services.files.is_file)
         if needed:
             answer = await self._form(offered, program, {**known, **typed}, needed)
@@ -182,7 +182,7 @@ class Answering:
             )
         person = self._session.person(record.source)
         person.answer(text)
-        services = self._project.services(person, self._session.servers)
+        services = self._project.services(person, self._session.servers, self._session.context)
         self._turn.point_of_no_return()
         done = [row.path for row in store.steps(run_id)]
         prepared = await self._resumed(run_id, services)

@@ -32,7 +32,7 @@ class EditorProject(msgspec.Struct, frozen=True, kw_only=True):
     workflows: Workflows
     execution: Callable[[], ExecutionService]
     store: Callable[[], RunStore]
-    services: Callable[[Person, Mapping[str, McpServer]], RunServices]
+    services: Callable[[Person, Mapping[str, McpServer], str], RunServices]  # the last: a security context
     definition: Callable[[str], Awaitable[Program]]  # of an earlier run
     listeners: Callable[[], Sequence[EventListener]]
     close: Callable[[], Awaitable[None]]

@@ -94,6 +94,11 @@ class EditorSession:
 
     # -- runs ----------------------------------------------------------------------------------------------------------
 
+    @property
+    def context(self) -> str:
+        """The security context of all that is done in it: what one prompt has read, the next one may know."""
+        return f"acp:{self.record.id}"
+
     def person(self, workflow: str) -> EditorPerson:
         """`workflow` is its file: what is agreed to for one holds for no other, and for this one in every process."""
         return EditorPerson(self.screen, self, workflow)

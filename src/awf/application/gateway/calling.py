@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from awf.application.gate.origin import NeedsInput
+from awf.application.gate.passage import Gated
+from awf.application.gateway.asking import ClientAsking, answer_of, question_of
 from awf.application.gateway.eras import crossed_result
 from awf.application.tools.pipeline import ERROR_KEY, failed
 from awf.domain.errors import AwfError
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
     from awf.application.gateway.client import Client, Exchange
     from awf.application.gateway.composition import CallPlan
     from awf.application.gateway.forwarding import Forwarding
-    from awf.application.gateway.offers import Offer
+    from awf.application.gateway.offers import KnownToGate, Offer
+    from awf.application.gateway.origins import Origins
     from awf.application.tools.pipeline import CallPipeline
     from awf.domain.tool import CallContext, ToolErrorCode
 
@@ -37,8 +41,14 @@ _TOOL_CODES: dict[str, ToolErrorCode] = {
 
 class ToolCalls:
     def __init__(
-        self, pipeline: CallPipeline, forwarding: Forwarding, book: CallBook, info: dict[str, Any]
+        self,
+        pipeline: CallPipeline,
+        forwarding: Forwarding,
+        book: CallBook,
+        info: dict[str, Any],
+        origins: Origins | None = None,
     ) -> None:
+        self._origins = origins
         self._pipeline = pipeline
         self._info = info
         self._forwarding = forwarding
@@ -52,6 +62,11 @@ class ToolCalls:
         if offer.mirrored and client.modern and exchange.headers:
             _match_headers(offer, exchange.headers, arguments)
         objection: RpcError | None = None
+        gated: Gated | None = None
+        if offer.gated is not None:
+            gated = self._gated(offer.gated, exchange)
+            if client.modern and "requestState" in params:
+                params = await answer_of(params, exchange, gated)
 
         async def carry_out(context: CallContext) -> ToolResult:
             nonlocal objection
@@ -66,9 +81,18 @@ class ToolCalls:
         code = "CANCELLED"
         try:
             result = await self._pipeline.call(
-                offer.tool, arguments, carry_out, check=offer.check, meta=exchange.meta, facts=_facts(client)
+                offer.tool,
+                arguments,
+                carry_out,
+                check=offer.check,
+                meta=exchange.meta,
+                facts=_facts(client),
+                gated=gated,
             )
             outcome, code = _outcome(result)
+        except NeedsInput as question:
+            outcome, code = "refused", "INPUT_REQUIRED"
+            return question_of(question.approval)
         finally:
             self._book.ended(entry, outcome, code)
         if objection is not None:
@@ -79,6 +103,11 @@ class ToolCalls:
         if not client.modern:
             return own
         return crossed_result("tools/call", own, to_modern=True, server_info=self._info)
+
+    def _gated(self, known: KnownToGate, exchange: Exchange) -> Gated:
+        assert self._origins is not None
+        origin = self._origins.of(exchange.client, exchange.headers)
+        return Gated(known.gate, known.tool, origin, ClientAsking(exchange))
 
     async def carry_out(
         self,

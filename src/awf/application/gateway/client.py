@@ -46,6 +46,7 @@ class Client:
         "_answers",
         "_asked",
         "capabilities",
+        "context",
         "id",
         "info",
         "key",
@@ -77,6 +78,7 @@ class Client:
         self.key = key  # whose credential it came with
         self.profile = profile
         self.level = level  # of log messages it wants to hear; empty: it has not said
+        self.context = ""  # the security context of its latest request, where a gate wants to know
         self.standing: Reach | None = None  # what is heard outside of any request
         self.subscriptions: set[str] = set()
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}

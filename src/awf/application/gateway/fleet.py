@@ -17,6 +17,7 @@ from awf.application.running.tasks import spawn
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from awf.application.gate.gate import Gate
     from awf.application.gateway.call_book import CallBook
     from awf.application.gateway.client import Client
     from awf.application.gateway.eras import Lowering
@@ -48,6 +49,7 @@ class GatewayParts(msgspec.Struct, frozen=True, kw_only=True):
     book: CallBook
     pins: PinStore | None = None
     clock: Callable[[], float] = time.time
+    gate: Callable[[GatewayFile], Gate | None] | None = None  # what calls have to pass, as a file says
 
 
 class _Checked(NamedTuple):
@@ -73,6 +75,7 @@ class Fleet:
         self._sole: Client | None = None
         self._info = info
         self.servers = self._made(file)
+        self.gate = self._gate_of(file)
         self.offers = self._offers(file, View(()))
         self._used: dict[str, tuple[Any, ...]] = {}
         self._seen: dict[str, PublishedTool] = {}  # ever since this configuration is served
@@ -152,6 +155,7 @@ class Fleet:
             return problems
         gone = [server for name, server in self.servers.items() if name not in kept]
         self.file, self.servers, self.problems = file, servers, []
+        self.gate = self._gate_of(file)
         self._accept(checked)
         self._seen.clear()
         self._publish(view)
@@ -268,7 +272,10 @@ class Fleet:
 
     def _offers(self, file: GatewayFile, view: View) -> Offers:
         parts = self._parts
-        return Offers(file, view, self.servers, parts.checks, parts.lowering, self._info)
+        return Offers(file, view, self.servers, parts.checks, parts.lowering, self._info, self.gate)
+
+    def _gate_of(self, file: GatewayFile) -> Gate | None:
+        return self._parts.gate(file) if self._parts.gate is not None else None
 
     def lost(self, name: str, profile: str) -> Server | None:
         """The server that has failed and had this tool, as far as the client could know of it."""

@@ -18,6 +18,7 @@ from awf.application.gateway.forwarding import Forwarding
 from awf.application.gateway.greeting import joined_capabilities, joined_instructions
 from awf.application.gateway.hub import SUBSCRIPTION, Hub, Listener
 from awf.application.gateway.lane import least_grave
+from awf.application.gateway.origins import Origins
 from awf.application.gateway.parking import Parking
 from awf.application.gateway.prompts import published_prompts
 from awf.application.gateway.resources import Resources
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     import msgspec
 
+    from awf.application.gate.gate import Gate
     from awf.application.gateway.fleet import GatewayParts
     from awf.application.gateway.server import Server
     from awf.domain.gateway_file import GatewayFile
@@ -50,7 +52,10 @@ _log = logging.getLogger("awf.gateway")
 
 
 class Gateway:
-    def __init__(self, parts: GatewayParts, file: GatewayFile, *, alone: bool = False) -> None:
+    def __init__(
+        self, parts: GatewayParts, file: GatewayFile, *, alone: bool = False, origins: Origins | None = None
+    ) -> None:
+        self.origins = origins or Origins("gateway", "")
         self.alone = alone  # with one client for all its life
         self.hub = Hub()
         self.info = {"name": "awf-gateway", "version": parts.version}
@@ -58,7 +63,7 @@ class Gateway:
         self._parking = Parking()
         self._forwarding = Forwarding(self._parking)
         self._pipeline = CallPipeline(parts.observers)
-        self.calls = ToolCalls(self._pipeline, self._forwarding, parts.book, self.info)
+        self.calls = ToolCalls(self._pipeline, self._forwarding, parts.book, self.info, self.origins)
         self._masker = parts.observers.masker
         self._resources = Resources(self._forwarding)
         self._watching = Watching()
@@ -189,8 +194,22 @@ class Gateway:
             raise RpcError(INVALID_PARAMS, "Invalid params: unknown cursor; the list is one page")
         await self.fleet.settle()
         self.fleet.look_at_stale_ones()
-        client = exchange.client
-        return self.fleet.offers.listed(client.version, client.profile, modern=client.modern)
+        client, gate = exchange.client, self.fleet.gate
+        hidden = gate is not None and not client.modern and await self._knows_secrets(gate, exchange)
+        return self.fleet.offers.listed(
+            client.version, client.profile, modern=client.modern, within_walls=hidden
+        )
+
+    async def _knows_secrets(self, gate: Gate, exchange: Exchange) -> bool:
+        """The newer era forbids lists that depend on what was called; there only calls are refused."""
+        origin = self.origins.of(exchange.client, exchange.headers)
+        return (await gate.label(origin)).confidentiality != "public"
+
+    def rose(self, context: str) -> None:
+        """Sessions of this context see fewer tools from now on."""
+        for client in list(self.hub.clients.values()):
+            if client.context == context:
+                client.tell({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
 
     async def _tools_call(self, exchange: Exchange, params: dict[str, Any]) -> Answer:
         name, arguments = params.get("name"), arguments_of(params)
@@ -202,13 +221,14 @@ class Gateway:
             await self.fleet.settle()
             offer = self.fleet.offers.find(name, client.profile)
         if offer is None:
-            raise self._unknown_tool(name, arguments, client)
+            raise await self._unknown_tool(name, arguments, exchange)
         result = await self.calls.call(offer, exchange, params, arguments)
         if client.version < "2025-11-25":
             return self.fleet.lowering.result(client.version, result)
         return result
 
-    def _unknown_tool(self, name: str, arguments: dict[str, Any], client: Client) -> RpcError:
+    async def _unknown_tool(self, name: str, arguments: dict[str, Any], exchange: Exchange) -> RpcError:
+        client = exchange.client
         lost = self.fleet.lost(name, client.profile)
         name = name[:SHOWN]
         if lost is not None:
@@ -217,7 +237,10 @@ class Gateway:
             shown = [tool["name"] for tool in self.fleet.offers.within(client.profile).definitions()]
             close = suggest(name, shown)
             message = f"Unknown tool: {name}." + (f" Did you mean '{close}'?" if close else "")
-        self._pipeline.unknown(name, arguments, message)
+        call_id = self._pipeline.unknown(name, arguments, message)
+        if self.fleet.gate is not None:
+            origin = self.origins.of(client, exchange.headers)
+            await self.fleet.gate.unknown(name, arguments, origin, call_id)
         return RpcError(INVALID_PARAMS, message)
 
     async def _prompts_list(self, exchange: Exchange, params: dict[str, Any]) -> Answer:

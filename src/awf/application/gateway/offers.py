@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -15,23 +15,32 @@ from awf.domain.tool import ToolDefinition
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from awf.application.gate.gate import Gate
+    from awf.application.gate.passage import GatedTool
     from awf.application.gateway.eras import Lowering
     from awf.application.gateway.server import Server
     from awf.application.gateway.view import PublishedTool, View
     from awf.application.tools.pipeline import ArgumentChecks
     from awf.domain.gateway_file import GatewayFile
 
-__all__ = ["Offer", "Offers"]
+__all__ = ["KnownToGate", "Offer", "Offers"]
 
 _encode = msgspec.json.Encoder().encode
+
+
+class KnownToGate(NamedTuple):
+    gate: Gate
+    tool: GatedTool
 
 
 class Offer:
     """One published tool."""
 
-    __slots__ = ("_check", "_checks", "mirrored", "published", "server", "tool")
+    __slots__ = ("_check", "_checks", "gated", "mirrored", "published", "server", "tool")
 
-    def __init__(self, published: PublishedTool, server: Server, checks: ArgumentChecks) -> None:
+    def __init__(
+        self, published: PublishedTool, server: Server, checks: ArgumentChecks, gate: Gate | None = None
+    ) -> None:
         shown = published.definition
         schema = shown.get("inputSchema")
         self.published = published
@@ -42,6 +51,7 @@ class Offer:
             source=f"mcp:{published.server}",
         )
         self.mirrored = _mirrored(schema)
+        self.gated = KnownToGate(gate, _known(gate, published)) if gate is not None else None
         self._checks = checks
         self._check: Callable[[Any], list[str]] | None = None
 
@@ -69,14 +79,15 @@ class Offers:
         checks: ArgumentChecks,
         lowering: Lowering,
         info: dict[str, Any],
+        gate: Gate | None = None,
     ) -> None:
         self.view = view
         self._file = file
         self._lowering = lowering
         self._info = info
         self._views = {"": view}
-        self._lists: dict[tuple[str, str], msgspec.Raw] = {}
-        self._offers = {one.id: Offer(one, servers[one.server], checks) for one in view.tools}
+        self._lists: dict[tuple[str, str, bool], msgspec.Raw] = {}
+        self._offers = {one.id: Offer(one, servers[one.server], checks, gate) for one in view.tools}
 
     def within(self, profile: str) -> View:
         found = self._views.get(profile)
@@ -90,16 +101,24 @@ class Offers:
         published = self.within(profile).find(name)
         return None if published is None else self._offers[published.id]
 
-    def listed(self, version: str, profile: str, *, modern: bool) -> msgspec.Raw:
-        """The result of `tools/list`, made once."""
-        key = version, profile
+    def listed(self, version: str, profile: str, *, modern: bool, within_walls: bool = False) -> msgspec.Raw:
+        """The result of `tools/list`, made once. `within_walls`: without the tools that reach others."""
+        key = version, profile, within_walls
         made = self._lists.get(key)
         if made is None:
-            made = self._lists[key] = msgspec.Raw(_encode(self._list(version, profile, modern=modern)))
+            tools = self._tools(profile, within_walls=within_walls)
+            made = self._lists[key] = msgspec.Raw(_encode(self._list(version, tools, modern=modern)))
         return made
 
-    def _list(self, version: str, profile: str, *, modern: bool) -> dict[str, Any]:
-        tools = self.within(profile).definitions()
+    def _tools(self, profile: str, *, within_walls: bool) -> list[dict[str, Any]]:
+        chosen = self.within(profile).tools
+        return [one.definition for one in chosen if not (within_walls and self._reaches_others(one.id))]
+
+    def _reaches_others(self, tool_id: str) -> bool:
+        known = self._offers[tool_id].gated
+        return known is not None and known.tool.facts.open_world
+
+    def _list(self, version: str, tools: list[dict[str, Any]], *, modern: bool) -> dict[str, Any]:
         if modern:
             meta = {SERVER_INFO: self._info}
             return {
@@ -110,6 +129,18 @@ class Offers:
                 "_meta": meta,
             }
         return {"tools": self._lowering.tools(version, tools)}
+
+
+def _known(gate: Gate, published: PublishedTool) -> GatedTool:
+    shown = published.definition
+    annotations, meta = shown.get("annotations"), shown.get("_meta")
+    return gate.tool(
+        published.id,
+        shown["name"],
+        f"mcp:{published.server}",
+        annotations if isinstance(annotations, dict) else {},
+        meta if isinstance(meta, dict) else {},
+    )
 
 
 def _mirrored(schema: Any) -> dict[tuple[str, ...], str]:

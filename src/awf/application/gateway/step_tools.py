@@ -56,6 +56,10 @@ class GatewayTools:
             raise self._located(fleet.problems)
         return [_definition(one.server, one.definition) for one in fleet.offers.within(self._profile).tools]
 
+    def tool_id(self, name: str) -> str:
+        offer = self._gateway.fleet.offers.find(name, self._profile)
+        return offer.published.id if offer is not None else name
+
     async def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
         offer = self._gateway.fleet.offers.find(name, self._profile)
         if offer is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from awf.application.running.context import StepContext
     from awf.domain.workflow import Runnable
 
-__all__ = ["ask_approval", "ask_tool_approval"]
+__all__ = ["ask_approval", "ask_tool_approval", "tool_topic"]
 
 _ARGUMENTS_SHOWN = 600
 
@@ -53,18 +53,24 @@ async def ask_approval(step: StepContext, state: Runnable) -> Verdict:
 
 
 async def ask_tool_approval(
-    step: StepContext, tool: str, arguments: Mapping[str, Any], call_id: str, timeout: float | None
+    step: StepContext,
+    tool: str,
+    arguments: Mapping[str, Any],
+    call_id: str,
+    timeout: float | None,
+    *,
+    why: str = "",
 ) -> str:
     """Why the call may not happen, or nothing. A yes holds for this call alone, or for the tool in this run."""
     remembered = f"tool:{step.name}:{tool}"
     approved = step.walk.run_context.approved
     if remembered in approved:
         return ""
-    topic = f"approval:{step.path}/{call_id}"
+    topic = tool_topic(step, call_id)
     shown = json.dumps(arguments, ensure_ascii=False, default=str)
     if len(shown) > _ARGUMENTS_SHOWN:
         shown = f"{shown[:_ARGUMENTS_SHOWN]}… ({len(shown)} characters)"
-    message = f"Let '{step.name}' call {tool} {shown}?"
+    message = f"Let '{step.name}' call {tool} {shown}?" + (f" {why}" if why else "")
     request = ApprovalRequired(
         path=step.path,
         step=step.name,
@@ -94,6 +100,10 @@ async def ask_tool_approval(
         why = "nobody can be asked" if unattended else "the person said no"
         return f"{tool} needs a person's approval, and {why}. It was not called."
     return ""
+
+
+def tool_topic(step: StepContext, call_id: str) -> str:
+    return f"approval:{step.path}/{call_id}"
 
 
 def _outcome(answer: Message | None) -> Literal["once", "run", "reject", "timeout"]:

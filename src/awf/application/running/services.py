@@ -9,6 +9,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from awf.application.gate.gate import Gate
     from awf.application.tools.proxy import ToolProxyService
     from awf.domain.mcp_server import McpServer
     from awf.domain.ports.agent_provider import AgentProvider
@@ -48,5 +49,9 @@ class RunServices(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     masker: Masker
     editor_servers: Mapping[str, McpServer] = {}  # of the editor: they join the tools of every agent step
+    gate: Callable[[], Gate | None] = lambda: (
+        None
+    )  # what tool calls have to pass; made when it is first needed
+    context: str = ""  # the security context of all its runs; else each run is one
     approve_all: bool = False
     unattended: bool = False

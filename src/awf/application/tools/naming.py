@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from awf.domain.tool import ToolDefinition
 
-__all__ = ["folded", "legal_name", "publish"]
+__all__ = ["folded", "legal_name", "publish", "tool_id_of"]
 
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 LONGEST = 64
@@ -67,3 +67,10 @@ def legal_name(name: str) -> str:
     import hashlib
 
     return f"{legal[: LONGEST - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def tool_id_of(source: str, own_name: str) -> str:
+    """The name of a tool in configuration, policy and records, which does not depend on what else is offered."""
+    kind, _, name = source.partition(":")
+    place = {"mcp": name, "plugin": f"plugin.{name}"}.get(kind, kind)
+    return f"{place}:{own_name}"

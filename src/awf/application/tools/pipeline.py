@@ -7,10 +7,11 @@ import json
 import logging
 import os
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
+from awf.application.gate.origin import NeedsInput
 from awf.domain.errors import AwfError
 from awf.domain.events import ToolCallFinished, ToolCallStarted
 from awf.domain.tool import CallContext, ToolDefinition, ToolFailure, ToolResult, text_result
@@ -18,13 +19,25 @@ from awf.domain.tool import CallContext, ToolDefinition, ToolFailure, ToolResult
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from awf.application.gate.origin import Asking, Origin
+    from awf.application.gate.gate import Gate
+    from awf.application.gate.passage import Gated
     from awf.domain.events import Event
     from awf.domain.ports.tracer import Attribute, Span, Tracer
     from awf.domain.redaction import Masker
 
     Progress = Callable[[float, float | None, str], None]
 
-__all__ = ["ERROR_KEY", "ArgumentChecks", "CallPipeline", "Observers", "checker", "error_code", "failed"]
+__all__ = [
+    "ERROR_KEY",
+    "ArgumentChecks",
+    "CallPipeline",
+    "Observers",
+    "StepGate",
+    "checker",
+    "error_code",
+    "failed",
+]
 
 ERROR_KEY = "awf/error"  # in the _meta of a result: {code: …}
 _SHOWN = 2000  # characters of output that travel with an event
@@ -38,6 +51,14 @@ class ArgumentChecks(Protocol):
         ...
 
 
+class StepGate(NamedTuple):
+    """The gate, for calls that all come from one place."""
+
+    gate: Gate
+    origin: Origin
+    asking: Asking | None = None
+
+
 class Observers(msgspec.Struct, frozen=True, kw_only=True):
     """Who is told of a call, and who may stop it."""
 
@@ -48,6 +69,7 @@ class Observers(msgspec.Struct, frozen=True, kw_only=True):
     path: str = ""
     # Says why a call may not happen, or nothing. It may ask a person.
     allow: Callable[[ToolDefinition, Mapping[str, Any], str], Awaitable[str]] | None = None
+    gate: StepGate | None = None
 
 
 class CallPipeline:
@@ -68,14 +90,18 @@ class CallPipeline:
         meta: Mapping[str, Any],
         progress: Progress | None = None,
         facts: Mapping[str, str] | None = None,
+        gated: Gated | None = None,
     ) -> ToolResult:
-        """What goes wrong is in the result. `facts`: more that the span tells."""
+        """What goes wrong is in the result. `facts`: more that the span tells. `gated`: what the gate has to know.
+
+        Raises `NeedsInput` where a person has to be asked by whoever calls.
+        """
         self._calls += 1
         call_id = f"tool-{self._mark}{self._calls:x}"
         observing = _Observation(self.observers, tool, call_id, arguments)
         if self.observers.tracer.idle:
             context = CallContext(call_id=call_id, meta=meta, progress=progress)
-            work = self._carried_out(tool, arguments, carry_out, check, context)
+            work = self._carried_out(tool, arguments, carry_out, check, context, gated)
             return await self._observed(tool, work, observing, NO_SPAN)
         attributes = {
             "tool.name": tool.name,
@@ -90,7 +116,7 @@ class CallPipeline:
         with tracer.span(f"tool.call.{tool.name}", attributes, below=self.place_of(meta)) as span:
             trace = {key.lower(): value for key, value in tracer.carrier().items()}
             context = CallContext(call_id=call_id, meta=meta, trace=trace, progress=progress)
-            work = self._carried_out(tool, arguments, carry_out, check, context)
+            work = self._carried_out(tool, arguments, carry_out, check, context, gated)
             return await self._observed(tool, work, observing, span)
 
     async def _observed(
@@ -103,6 +129,9 @@ class CallPipeline:
             raise
         except ToolFailure as failure:
             result = failed(failure.code, failure.message)
+        except NeedsInput as question:
+            observing.ended(span, failed("PERMISSION_DENIED", "A person is asked first."))
+            raise question
         except AwfError as error:
             result = failed("EXECUTION_FAILED", f"{error.message} {error.hint}".strip())
         except Exception as error:  # noqa: BLE001  whatever a provider does wrong, the agent gets an answer
@@ -118,22 +147,31 @@ class CallPipeline:
         carry_out: Callable[[CallContext], Awaitable[ToolResult]],
         check: Callable[[Any], list[str]],
         context: CallContext,
+        gated: Gated | None,
     ) -> ToolResult:
         if wrong := check(arguments):
+            if gated is not None:
+                await gated.gate.rejected(gated, arguments, context.call_id, "INVALID_ARGUMENTS", wrong[0])
             return failed("INVALID_ARGUMENTS", _misfits(tool, wrong))
         if self.observers.allow is not None:
             refusal = await self.observers.allow(tool, arguments, context.call_id)
             if refusal:
+                if gated is not None:
+                    await gated.gate.rejected(gated, arguments, context.call_id, "PERMISSION_DENIED", refusal)
                 return failed("PERMISSION_DENIED", refusal)
-        return await carry_out(context)
+        if gated is None:
+            return await carry_out(context)
+        return await gated.gate.through(gated, arguments, context, carry_out)
 
-    def unknown(self, name: str, arguments: Mapping[str, Any], message: str) -> None:
-        """Recorded as well: an agent that reaches for what it does not have is worth knowing of."""
+    def unknown(self, name: str, arguments: Mapping[str, Any], message: str) -> str:
+        """Recorded as well: an agent that reaches for what it does not have is worth knowing of. The call's id."""
         tool = ToolDefinition(name=name, source="unknown")
         self._calls += 1
-        observing = _Observation(self.observers, tool, f"tool-{self._mark}{self._calls:x}", arguments)
+        call_id = f"tool-{self._mark}{self._calls:x}"
+        observing = _Observation(self.observers, tool, call_id, arguments)
         with self.observers.tracer.span(f"tool.call.{name}", {"tool.name": name}, below=self._place) as span:
             observing.ended(span, failed("RESOURCE_NOT_FOUND", message))
+        return call_id
 
     def place_of(self, meta: Mapping[str, Any]) -> object:
         """The span of the step; where there is none, that of the client, if it tells."""

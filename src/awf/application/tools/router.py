@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from awf.application.tools.naming import publish
+from awf.application.gate.passage import Gated
+from awf.application.tools.naming import publish, tool_id_of
 from awf.application.tools.pipeline import ArgumentChecks, CallPipeline, Observers, checker
 from awf.domain.problem import suggest
 from awf.domain.tool import UnknownTool
@@ -19,6 +20,7 @@ from awf.domain.tool import UnknownTool
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from awf.application.tools.pipeline import StepGate
     from awf.domain.ports.tool_provider import ToolProvider
     from awf.domain.tool import CallContext, ToolDefinition, ToolResult
 
@@ -35,6 +37,7 @@ class _Entry:
         self.own_name = own_name
         self.provider = provider
         self.check: Callable[[Any], list[str]] | None = None
+        self.gated: Gated | None = None
 
 
 class ToolRouter:
@@ -49,6 +52,7 @@ class ToolRouter:
         self._definitions = tuple(entry.definition for entry in entries)
         self._providers = providers
         self._checks = checks
+        self._gate = observers.gate
         self._pipeline = CallPipeline(observers)
         self.calls = 0
 
@@ -85,7 +89,7 @@ class ToolRouter:
     ) -> ToolResult:
         entry = self._entries.get(name)
         if entry is None:
-            raise self._unknown(name, arguments)
+            raise await self._unknown(name, arguments)
         self.calls += 1
         arguments = _normalised(entry, arguments)
 
@@ -94,8 +98,16 @@ class ToolRouter:
 
         if entry.check is None:
             entry.check = checker(self._checks, entry.definition)
+        if self._gate is not None and entry.gated is None:
+            entry.gated = _gated(self._gate, entry)
         return await self._pipeline.call(
-            entry.definition, arguments, carry_out, check=entry.check, meta=meta or {}, progress=progress
+            entry.definition,
+            arguments,
+            carry_out,
+            check=entry.check,
+            meta=meta or {},
+            progress=progress,
+            gated=entry.gated,
         )
 
     def take_count(self) -> int:
@@ -106,11 +118,23 @@ class ToolRouter:
     async def close(self) -> None:
         await close_all(self._providers)
 
-    def _unknown(self, name: str, arguments: Mapping[str, Any]) -> UnknownTool:
+    async def _unknown(self, name: str, arguments: Mapping[str, Any]) -> UnknownTool:
         close = suggest(name, self._entries)
         message = f"There is no tool '{name}'." + (f" Did you mean '{close}'?" if close else "")
-        self._pipeline.unknown(name, arguments, message)
+        call_id = self._pipeline.unknown(name, arguments, message)
+        if self._gate is not None:
+            await self._gate.gate.unknown(name, arguments, self._gate.origin, call_id)
         return UnknownTool(message)
+
+
+def _gated(gate: StepGate, entry: _Entry) -> Gated:
+    tool, named = entry.definition, getattr(entry.provider, "tool_id", None)
+    tool_id = named(entry.own_name) if named is not None else tool_id_of(tool.source, entry.own_name)
+    meta = tool.more.get("_meta")
+    known = gate.gate.tool(
+        tool_id, tool.name, tool.source, tool.annotations, meta if isinstance(meta, dict) else {}
+    )
+    return Gated(gate.gate, known, gate.origin, gate.asking)
 
 
 def _normalised(entry: _Entry, arguments: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -20,7 +20,11 @@ __all__ = ["ClientFile", "client_file", "is_own_form", "read_client_file"]
 
 _CLAUDE = {".mcp.json", ".claude.json", "claude_desktop_config.json"}
 _OF_GEMINI = {"httpUrl", "includeTools", "excludeTools", "trust"}
-_OF_OURS = ("overrides", "profiles", "listen")
+# Also the keys of the gate: a rule that was taken for a word of some client would protect nobody.
+_OF_OURS = (
+    *("overrides", "profiles", "listen", "pinning"),
+    *("policy", "limits", "levels", "grants", "approvals", "redaction", "spool", "audit"),
+)
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]+")
 
 

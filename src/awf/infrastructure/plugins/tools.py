@@ -38,6 +38,11 @@ class PluginTools:
     async def list_tools(self) -> Sequence[ToolDefinition]:
         return [self._definition(name, one) for name, one in (await self._tools()).items()]
 
+    def tool_id(self, name: str) -> str:
+        """By the operation, whatever name its tool was given."""
+        operation = (self._operations or {}).get(name)
+        return f"plugin.{self._plugin}:{operation.name if operation is not None else name}"
+
     async def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
         operation = (await self._tools()).get(name)
         if operation is None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from awf.application.running.context import StepContext
+    from awf.application.tools.pipeline import StepGate
     from awf.application.tools.proxy import ProxyTools
     from awf.application.tools.router import Observers
     from awf.domain.mcp_proxy import McpProxy
@@ -52,6 +53,28 @@ async def step_tools(step: StepContext, state: AgentState) -> AsyncIterator[Prox
         yield tools
 
 
+def _gate(step: StepContext) -> StepGate | None:
+    gate = step.services.gate()
+    if gate is None:
+        return None
+    from awf.application.gate.origin import Origin
+    from awf.application.running.steps.asking import StepAsking
+    from awf.application.tools.pipeline import StepGate
+    from awf.domain.grant import Holder
+
+    services = step.services
+    context = services.context or f"run:{step.durable.run_id}"
+    origin = Origin(
+        context=context,
+        door="step",
+        holder=Holder(services.cwd, services.surroundings.get("user", ""), context),
+        client=f"run {step.durable.run_id}",
+        workflow=step.scope.workflow.name,
+        step=step.path,
+    )
+    return StepGate(gate, origin, StepAsking(step))
+
+
 def _observers(step: StepContext, proxy: McpProxy) -> Observers:
     from awf.application.tools.router import Observers
 
@@ -67,4 +90,5 @@ def _observers(step: StepContext, proxy: McpProxy) -> Observers:
         step=step.name,
         path=step.path,
         allow=allow if proxy.approve else None,
+        gate=_gate(step),
     )

@@ -1,0 +1,42 @@
+"""Calls under way that reach others. When their context learns a secret, they are stopped where they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from awf.application.gate.contexts import LabelChange
+    from awf.application.gate.passage import Passage
+
+__all__ = ["Flights"]
+
+
+class Flights:
+    def __init__(self) -> None:
+        self._by_context: dict[str, set[Passage]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_context.values()))
+
+    def begin(self, passage: Passage) -> None:
+        self._by_context.setdefault(passage.origin.context, set()).add(passage)
+
+    def end(self, passage: Passage) -> None:
+        flying = self._by_context.get(passage.origin.context)
+        if flying is not None:
+            flying.discard(passage)
+            if not flying:
+                del self._by_context[passage.origin.context]
+
+    def changed(self, change: LabelChange) -> None:
+        """What was sent already cannot be called back; nothing more is sent, and no answer comes in."""
+        label = change.after
+        if label.confidentiality == "public":
+            return
+        for passage in list(self._by_context.get(change.context_id, ())):
+            if not passage.revoked and passage.task is not None:
+                passage.revoked = (
+                    f"{passage.tool.facts.name} reaches others, and this agent has come to know something "
+                    f"{label.confidentiality} while the call was under way. It was stopped; it may have happened."
+                )
+                passage.task.cancel()

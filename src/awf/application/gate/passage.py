@@ -1,0 +1,73 @@
+"""One call on its way through the gate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Mapping
+
+    from awf.application.gate.deciding import ToolRules
+    from awf.application.gate.gate import Gate
+    from awf.application.gate.origin import Asking, Origin
+    from awf.application.gate.tool_facts import ToolFacts
+    from awf.domain.label import Label
+    from awf.domain.policy import Decision
+
+__all__ = ["Gated", "GatedTool", "Passage"]
+
+
+class GatedTool:
+    """A tool as the gate knows it; made once."""
+
+    __slots__ = ("facts", "label", "required", "rules", "timeout")
+
+    def __init__(
+        self, facts: ToolFacts, rules: ToolRules, *, required: tuple[str, ...], timeout: float | None
+    ) -> None:
+        self.facts = facts
+        self.rules = rules
+        self.required = required  # capabilities
+        self.timeout = timeout
+        self.label = facts.label
+
+
+class Gated(NamedTuple):
+    """What a door hands over with a call that passes the gate."""
+
+    gate: Gate
+    tool: GatedTool
+    origin: Origin
+    asking: Asking | None = None
+
+
+class Passage:
+    __slots__ = (
+        "arguments",
+        "began",
+        "decision",
+        "grants",
+        "input_hash",
+        "label",
+        "origin",
+        "request_id",
+        "revoked",
+        "task",
+        "tool",
+    )
+
+    def __init__(
+        self, tool: GatedTool, arguments: Mapping[str, Any], origin: Origin, request_id: str
+    ) -> None:
+        self.tool = tool
+        self.arguments = arguments
+        self.origin = origin
+        self.request_id = request_id
+        self.began = 0.0
+        self.decision: Decision | None = None
+        self.grants: tuple[str, ...] = ()
+        self.input_hash = ""
+        self.label: Label | None = None  # of the context, before the call
+        self.revoked = ""  # why it was stopped on its way
+        self.task: asyncio.Task[Any] | None = None

@@ -1,0 +1,86 @@
+"""What the audit is told. What cannot be recorded and has consequences does not happen."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from awf.domain.audit import AuditEntry, AuditUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from awf.domain.audit import AuditKind
+    from awf.domain.ports.audit_log import AuditLog
+
+__all__ = ["Recorder"]
+
+_OWN = frozenset(AuditEntry.__struct_fields__) - {"details", "kind", "created_at"}
+KEPT = 10_000  # entries that are kept in memory while nothing can be recorded
+_log = logging.getLogger("awf.gate")
+
+
+class Recorder:
+    """Without a log it records nothing, and nothing depends on it."""
+
+    def __init__(self, log: AuditLog | None, clock: Callable[[], float]) -> None:
+        self.log = log
+        self._clock = clock
+        self._missed: deque[AuditEntry] = deque(maxlen=KEPT)
+        self._lost = 0
+
+    async def record(self, entry: AuditEntry, *, needed: bool) -> None:
+        """Raises `AuditUnavailable` when it is needed and cannot be done; else it is kept for later."""
+        if self.log is None:
+            return
+        try:
+            if self._missed:
+                await self._catch_up(self.log)
+            pending = self.log.record(entry)
+            if pending is not None:
+                await pending
+        except AuditUnavailable as reason:
+            if needed:
+                raise
+            self._keep(entry, reason)
+
+    async def tell(self, entry: AuditEntry) -> None:
+        """Something that has happened already, whether or not it can be recorded now."""
+        await self.record(entry, needed=False)
+
+    async def note(self, kind: AuditKind, details: dict[str, Any]) -> None:
+        """A `Tell`: keys that entries have go there, the others into its details."""
+        own = {key: value for key, value in details.items() if key in _OWN}
+        more = {_camel(key): value for key, value in details.items() if key not in _OWN}
+        await self.tell(AuditEntry(kind=kind, created_at=self._clock(), details=more, **own))
+
+    def _keep(self, entry: AuditEntry, reason: AuditUnavailable) -> None:
+        if not self._missed:
+            _log.error(
+                "the audit cannot be written; what only reads goes on and is kept in memory: %s", reason
+            )
+        if len(self._missed) == KEPT:
+            self._lost += 1
+        entry.details = {**entry.details, "recordedLate": True}
+        self._missed.append(entry)
+
+    async def _catch_up(self, log: AuditLog) -> None:
+        """What was kept in memory, with a note of the gap before it."""
+        first = self._missed[0]
+        details = {"entries": len(self._missed), "lost": self._lost, "since": first.created_at}
+        pending = log.record(AuditEntry(kind="audit_gap", created_at=self._clock(), details=details))
+        if pending is not None:
+            await pending
+        while self._missed:
+            pending = log.record(self._missed[0])
+            if pending is not None:
+                await pending
+            self._missed.popleft()
+        self._lost = 0
+        _log.warning("the audit can be written again; %d entries were added late", details["entries"])
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.title, rest))

@@ -1,0 +1,112 @@
+"""Asking the person behind an MCP client whether a call may happen.
+
+A client of the older era is asked while its call waits. One of the newer era gets the question as the answer to its call, and
+calls again with what its person said; the state that goes with it is only the approval's id, which is worth nothing
+with other arguments, in another context, or twice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from awf.application.gate.origin import NeedsInput, Said
+from awf.domain.mcp import RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from awf.application.gate.passage import Gated
+    from awf.application.gateway.client import Exchange
+    from awf.domain.approval import Approval
+
+__all__ = ["ClientAsking", "answer_of", "question_of"]
+
+METHOD = "elicitation/create"
+STATE = "awf-approval-"
+KEY = "approval"
+_ELICITATION = "elicitation"
+
+
+class ClientAsking:
+    """An `Asking`."""
+
+    __slots__ = ("_exchange",)
+
+    patient = False
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+
+    async def ask(self, approval: Approval, arguments: Mapping[str, Any]) -> Said | None:
+        del arguments  # the approval has them in a form that may be shown
+        client = self._exchange.client
+        if not _takes_forms(client.capabilities):
+            return None
+        if client.modern:
+            raise NeedsInput(approval)
+        self._exchange.hold()
+        try:
+            answer = await client.ask(METHOD, _form(approval), self._exchange)
+        except RpcError:
+            return None
+        finally:
+            self._exchange.go_on()
+        return said_in(answer, client.name)
+
+    async def settled(self, approval: Approval) -> None:
+        """The question is withdrawn when whoever waits for its answer is ended."""
+
+
+def _takes_forms(capabilities: Mapping[str, Any]) -> bool:
+    """Those that say nothing more than that they can be asked mean forms."""
+    told = capabilities.get(_ELICITATION)
+    return isinstance(told, dict) and (not told or "form" in told)
+
+
+def _form(approval: Approval) -> dict[str, Any]:
+    about = f"{approval.tool_id} {approval.summary}".strip()
+    why = f"\n{approval.reason}" if approval.reason else ""
+    return {
+        "message": f"Let the agent call {about}?{why}",
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "allow": {
+                    "type": "boolean",
+                    "title": "Allow this call",
+                    "description": "Once, with just these arguments.",
+                    "default": False,
+                }
+            },
+            "required": ["allow"],
+        },
+    }
+
+
+def question_of(approval: Approval) -> dict[str, Any]:
+    """The answer to a call of the newer era that has to be approved first."""
+    asked = {"method": METHOD, "params": _form(approval)}
+    return {
+        "resultType": "input_required",
+        "inputRequests": {KEY: asked},
+        "requestState": f"{STATE}{approval.approval_id}",
+    }
+
+
+def said_in(answer: Mapping[str, Any], by: str) -> Said:
+    """Whatever is not clearly a yes is a no."""
+    content = answer.get("content")
+    granted = answer.get("action") == "accept" and isinstance(content, dict) and content.get("allow") is True
+    return Said(granted, by or "the client")
+
+
+async def answer_of(params: dict[str, Any], exchange: Exchange, gated: Gated) -> dict[str, Any]:
+    """Take up what the client's person said to an earlier call, and give the call without it."""
+    state, answers = params.get("requestState"), params.get("inputResponses")
+    if not isinstance(state, str) or not state.startswith(STATE):
+        return params
+    given = answers.get(KEY) if isinstance(answers, dict) else None
+    if isinstance(given, dict) and gated.gate.asks_clients and _takes_forms(exchange.client.capabilities):
+        said = said_in(given, exchange.client.name)
+        await gated.gate.answered(state.removeprefix(STATE), gated.origin, said)
+    return {key: value for key, value in params.items() if key not in {"requestState", "inputResponses"}}

@@ -1,0 +1,60 @@
+"""Who a client of the gateway is to the gate. Made once for each; a call only looks it up.
+
+Which context its calls belong to: the one it names (`X-AWF-Context`), else that of its credential, else the one of the
+gateway. Never its MCP session: clients open a new one as they please.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from awf.application.gate.origin import Origin
+from awf.domain.grant import Holder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from awf.application.gateway.client import Client
+
+__all__ = ["CONTEXT_HEADER", "Origins"]
+
+CONTEXT_HEADER = "x-awf-context"
+KEPT = 4096
+LONGEST = 200
+
+
+class Origins:
+    def __init__(self, default: str, workspace: str) -> None:
+        self._default = default
+        self._workspace = workspace
+        self._subjects: dict[str, str] = {}  # by the key of a credential
+        self._made: dict[tuple[str, str, str, str], Origin] = {}
+
+    def remember(self, key: str, subject: str) -> None:
+        """Whose credential a key stands for. Keys are new in every process, subjects are not."""
+        if len(self._subjects) >= KEPT:
+            self._subjects.clear()
+        self._subjects[key] = subject
+
+    def of(self, client: Client, headers: Mapping[str, str]) -> Origin:
+        named = headers.get(CONTEXT_HEADER, "")
+        known = client.key, named, client.name, client.profile
+        origin = self._made.get(known)
+        if origin is None:
+            if len(self._made) >= KEPT:
+                self._made.clear()
+            origin = self._made[known] = self._new(client, named[:LONGEST])
+        client.context = origin.context
+        return origin
+
+    def _new(self, client: Client, named: str) -> Origin:
+        subject = self._subjects.get(client.key, "")
+        context = named or (f"subject:{subject}" if subject else self._default)
+        return Origin(
+            context=context,
+            named=bool(named),
+            door="gateway",
+            holder=Holder(self._workspace, subject, context),
+            client=client.name[:LONGEST],
+            profile=client.profile,
+        )
