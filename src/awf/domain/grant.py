@@ -44,7 +44,7 @@ class CapabilityGrant(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
 
 
 def capability_covers(held: str, wanted: str) -> bool:
-    if held == wanted or held == "*":
+    if held in (wanted, "*"):
         return True
     return held.endswith((".*", ":*")) and wanted.startswith(held[:-1])
 

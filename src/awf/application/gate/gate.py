@@ -18,10 +18,10 @@ import msgspec
 
 from awf.application.gate.deciding import CallView
 from awf.application.gate.flights import Flights
+from awf.application.gate.labels import labelled, stated_label
 from awf.application.gate.passage import GatedTool, Passage
 from awf.application.gate.refusal import ApprovalRefused
 from awf.application.gate.tool_facts import tool_facts
-from awf.application.gate.labels import labelled, stated_label
 from awf.application.running.tasks import end_task, spawn
 from awf.application.tools.pipeline import error_code
 from awf.domain.audit import AuditEntry, AuditUnavailable

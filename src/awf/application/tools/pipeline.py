@@ -19,8 +19,8 @@ from awf.domain.tool import CallContext, ToolDefinition, ToolFailure, ToolResult
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from awf.application.gate.origin import Asking, Origin
     from awf.application.gate.gate import Gate
+    from awf.application.gate.origin import Asking, Origin
     from awf.application.gate.passage import Gated
     from awf.domain.events import Event
     from awf.domain.ports.tracer import Attribute, Span, Tracer

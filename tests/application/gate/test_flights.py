@@ -1,0 +1,58 @@
+"""Calls to others that are under way are stopped when their context learns a secret."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+from awf.application.gate.contexts import LabelChange
+
+from awf.application.gate.flights import Flights
+from awf.application.gate.origin import Origin
+from awf.application.gate.passage import Passage
+from awf.domain.label import PLAIN, Label
+
+pytestmark = pytest.mark.anyio
+
+
+def passage(context: str) -> Passage:
+    tool = SimpleNamespace(facts=SimpleNamespace(name="fetch"))
+    made = Passage(tool, {}, Origin(context=context, door="gateway"), "call")  # type: ignore[arg-type]
+    made.task = asyncio.current_task()
+    return made
+
+
+def change(context: str, label: Label) -> LabelChange:
+    return LabelChange(context, PLAIN, label, "files:read")
+
+
+async def test_only_calls_of_that_context_are_stopped_and_each_once():
+    flights, mine, other = Flights(), passage("a"), passage("b")
+    tasks = [asyncio.ensure_future(asyncio.Event().wait()) for _ in range(2)]
+    mine.task, other.task = tasks
+    flights.begin(mine)
+    flights.begin(other)
+    flights.changed(change("a", Label("secret")))
+    flights.changed(change("a", Label("secret", "untrusted")))
+    await asyncio.wait([tasks[0]])
+    assert tasks[0].cancelled()
+    assert not tasks[1].done()
+    assert "secret" in mine.revoked
+    assert other.revoked == ""
+    tasks[1].cancel()
+
+
+async def test_what_is_only_untrusted_stops_nothing():
+    flights, mine = Flights(), passage("a")
+    flights.begin(mine)
+    flights.changed(change("a", Label("public", "untrusted")))
+    assert mine.revoked == ""
+
+
+async def test_a_call_that_has_ended_is_forgotten():
+    flights, mine = Flights(), passage("a")
+    flights.begin(mine)
+    flights.end(mine)
+    flights.end(mine)
+    assert len(flights) == 0
