@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from awf.application.gate.tool_facts import ToolFacts
+    from awf.domain.policy import Verdict
     from awf.domain.ports.expressions import Conditions, FirstMatch
     from awf.domain.ports.surroundings import Surroundings
 
@@ -73,6 +74,10 @@ class ToolRules:
         self._memory: dict[tuple[Any, ...], Decision] | None = {} if steady else None
         self._static = self._settled()
 
+    @property
+    def fallback(self) -> Verdict:
+        return self._policy.defaults.fallback
+
     # -- once ----------------------------------------------------------------------------------------------------------
 
     def _outcomes_of(self, judgement: Judgement) -> list[Decision]:
@@ -80,7 +85,7 @@ class ToolRules:
         made = [self._outcome(rule) for rule in judgement.rules]
         if judgement.last is not None:
             return [*made, self._outcome(judgement.last)]
-        fallback = self._policy.defaults.fallback
+        fallback = self.fallback
         reason = "" if fallback == "allow" else "No rule is about this call."
         return [*made, Decision(verdict=fallback, reason=reason, risk=self.reader.risk)]
 

@@ -1,7 +1,4 @@
-"""What conditions of rules are about: one call, as a document. Its form is a promise to those who write rules.
-
-Version 1. Names are only ever added to it. docs/policy.md has the table.
-"""
+"""What conditions of rules are about: one call, as a document (domain/decision_fields.py has its names)."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from awf.application.gate.argument_facts import ArgumentFacts
+from awf.domain.decision_fields import CONTEXT_FIELDS
 from awf.domain.label import PLAIN, Label
 
 if TYPE_CHECKING:
@@ -17,31 +15,7 @@ if TYPE_CHECKING:
 
     from awf.application.gate.tool_facts import ToolFacts
 
-__all__ = [
-    "CONTEXT_FIELDS",
-    "DOCUMENT_VERSION",
-    "FIELDS",
-    "CallView",
-    "context_of",
-    "document",
-    "labels_of",
-    "tool_part",
-]
-
-DOCUMENT_VERSION = "1"
-CONTEXT_FIELDS = ("id", "door", "client", "profile", "workspace", "user", "session", "workflow", "step")
-# What is known of each name: its fields, or None where they are anybody's.
-FIELDS: dict[str, tuple[str, ...] | None] = {
-    "tool": ("id", "name", "server", "source", "action", "readOnly", "openWorld", "annotations"),
-    "arguments": None,
-    "context": CONTEXT_FIELDS,
-    "labels": ("confidentiality", "integrity"),
-    "risk": (),
-    "paths": (),
-    "hosts": (),
-    "path": (),
-    "host": (),
-}
+__all__ = ["CallView", "context_of", "document", "labels_of", "tool_part"]
 
 
 class CallView(msgspec.Struct, frozen=True):
