@@ -1,17 +1,12 @@
 """Which rules can apply to a tool at all, and in which order."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from awf.application.gate.tool_facts import ToolFacts
-    from awf.domain.policy import PolicyRule
+from awf.application.gate.tool_facts import ToolFacts
+from awf.domain.policy import PolicyRule
 
 __all__ = ["Judgement", "applies_to_tool", "judged_actions", "judgements"]
 

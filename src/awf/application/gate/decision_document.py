@@ -1,19 +1,14 @@
 """What conditions of rules are about: one call, as a document (domain/decision_fields.py has its names)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from awf.application.gate.argument_facts import ArgumentFacts
+from awf.application.gate.tool_facts import ToolFacts
 from awf.domain.decision_fields import CONTEXT_FIELDS
 from awf.domain.label import PLAIN, Label
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from awf.application.gate.tool_facts import ToolFacts
 
 __all__ = ["CallView", "context_of", "document", "labels_of", "tool_part"]
 
