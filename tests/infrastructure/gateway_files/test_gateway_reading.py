@@ -378,3 +378,34 @@ def test_names_in_yaml_need_not_be_text(put):
     assert found.entries == {"1": {"command": "x"}}
     assert found.notes[0].startswith("other.yaml: server “2” is left out.")
     assert found.notes[1] == "other.yaml: only servers are taken over, not `listen`"
+
+
+# -- the policy ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_rule_that_can_never_apply_is_a_note_with_its_place(tmp_path):
+    path = tmp_path / "gateway.yaml"
+    path.write_text(
+        "mcpServers: {kb: {command: kb}}\n"
+        "policy:\n"
+        "  rules:\n"
+        "    - {id: all, action: '*', decision: deny}\n"
+        "    - {id: never, action: 'file.*', decision: allow}\n",
+        encoding="utf-8",
+    )
+    file, notes = read_gateway_file(
+        str(path), read=read_record, parse=parse_yaml, conditions=ExpressionLanguage()
+    )
+    assert file.policy is not None
+    (note,) = notes
+    assert "gateway.yaml:5:" in note
+    assert "“never” can never apply: “all” decides before it" in note
+
+
+def test_a_key_called_keys_is_read_like_others(tmp_path):
+    path = tmp_path / "gateway.yaml"
+    path.write_text("mcpServers: {kb: {command: kb}}\nredaction: {keys: [pin]}\n", encoding="utf-8")
+    file, _ = read_gateway_file(
+        str(path), read=read_record, parse=parse_yaml, conditions=ExpressionLanguage()
+    )
+    assert file.redaction.keys == ["pin"]

@@ -114,7 +114,7 @@ class _Walk:
             elif isinstance(value, list | tuple):
                 if kind is Kind.TARGETS and len(value) > 1:
                     self.tags.add("batch")
-                waiting.extend((kind, item) for item in value[:_MOST_NODES])
+                waiting.extend((kind, item) for item in reversed(value[:_MOST_NODES]))
             elif isinstance(value, str):
                 self._text(kind, value)
             elif value is True and kind is Kind.OVERWRITE:
