@@ -102,6 +102,10 @@ def test_and_what_is_no_risk_has_none(tool_id, arguments, tag):
     assert tag not in read(arguments, tool_id, around=Shelf(f"{ROOT}/there")).risk
 
 
+def test_a_street_and_a_branch_are_no_hosts():
+    assert read({"address": "12 Main Street", "remote": "origin"}).hosts == ()
+
+
 def test_reading_overwrites_nothing():
     reads = ToolOverride(policy_action="file.read")
     assert read({"path": "there"}, override=reads, around=Shelf(f"{ROOT}/there")).risk == ()

@@ -44,7 +44,7 @@ CALLS = st.builds(
         {},
         optional={
             "a": st.sampled_from(["x", "y", 1, None]),
-            "b": st.integers(),
+            "b": st.integers(-(2**63), 2**63 - 1),
             "paths": st.lists(st.sampled_from(["/x", "/y", "/z"]), max_size=3),
         },
     ),

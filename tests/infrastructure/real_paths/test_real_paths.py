@@ -12,17 +12,17 @@ from awf.infrastructure.real_paths import RealPaths
 
 
 def test_names_are_relative_to_the_root_and_links_are_followed(tmp_path):
-    root, other = tmp_path / "root", tmp_path / "other"
+    root, other = tmp_path / "inner", tmp_path / "other"
     root.mkdir()
     other.mkdir()
     (root / "link").symlink_to(other)
     paths = RealPaths(str(root))
     real = os.path.realpath(tmp_path)
-    assert paths.root == f"{real}/root"
-    assert paths.meanings("a/../b") == (f"{real}/root/b",)
+    assert paths.root == f"{real}/inner"
+    assert paths.meanings("a/../b") == (f"{real}/inner/b",)
     assert paths.meanings("link/new.txt") == (f"{real}/other/new.txt",)
     assert paths.meanings("../../../../../../../../etc/hostname") == (os.path.realpath("/etc/hostname"),)
-    assert paths.meanings("") == (f"{real}/root",)
+    assert paths.meanings("") == (f"{real}/inner",)
 
 
 def test_a_tilde_may_be_a_name_or_the_home(tmp_path):

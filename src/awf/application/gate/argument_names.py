@@ -29,7 +29,7 @@ _NAMED = {
     Kind.MAYBE_PATH: "to dest dst destination target output out location document uri",
     Kind.MAYBE_SOURCE: "from src source input",
     Kind.HOST: "host hosts hostname hostnames domain domains url urls link links href endpoint baseurl webhook webhookurl "
-    "callbackurl origin serverurl address remote",
+    "callbackurl serverurl",
     Kind.VERB: "action operation op method verb mode command kind",
     Kind.TARGETS: "ids items targets recipients names keys uris entries messages users emails",
     Kind.OVERWRITE: "overwrite force replace clobber",
