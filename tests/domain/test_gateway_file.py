@@ -225,3 +225,10 @@ def test_the_secret_of_an_oauth_client_is_filled_in_and_masked():
     assert loaded.secrets == {"a.oauth.client_secret": "s-1234"}
     (problem,) = load_values(file, Sources({}, nothing)).problems
     assert problem.path == ("mcpServers", "a", "oauth", "client_secret")
+
+
+def test_what_the_gate_knows_of_our_own_tools_can_be_changed_and_nothing_else():
+    gate = ToolOverride(policy_action="file.read", open_world=False)
+    assert not found(changed(overrides={"builtin:Bash": gate, "plugin.db:query": gate}))
+    (problem,) = problems_in(changed(overrides={"builtin:Bash": ToolOverride(rename="Shell")}))
+    assert problem.path == ("overrides", "builtin:Bash", "rename")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from awf.application.gateway.desk import GatewayDesk
     from awf.application.gateway.gateway import Gateway
     from awf.bootstrap.app import App
+    from awf.bootstrap.gate_rules import GateRules
     from awf.domain.gateway_file import GatewayFile, GatewayServer, Listen
     from awf.domain.ports.http_server import HttpHandler, HttpServer
     from awf.domain.ports.pin_store import PinStore
@@ -59,7 +60,11 @@ class GatewayHouse:
         from awf.infrastructure.yaml_files.nodes import parse_yaml
 
         loaded, self.notes = load_gateway(
-            self.path, read=read_record, parse=parse_yaml, environment=self._app.environment
+            self.path,
+            read=read_record,
+            parse=parse_yaml,
+            environment=self._app.environment,
+            conditions=self._app.expressions,
         )
         for name, value in loaded.secrets.items():
             self._app.masker.add(name, value)
@@ -98,6 +103,12 @@ class GatewayHouse:
             clock=time.time,
         )
         return Gateway(parts, self.file, alone=alone)
+
+    def rules(self) -> GateRules:
+        """What the policy of the file says about tools."""
+        from awf.bootstrap.gate_rules import GateRules
+
+        return GateRules(self._app, self.file)
 
     def desk(self, gateway: Gateway) -> GatewayDesk:
         from awf.application.gateway.desk import GatewayDesk

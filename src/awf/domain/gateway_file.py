@@ -45,6 +45,20 @@ _FILE = "USER.GATEWAY.INVALID_FILE"
 _SERVER = "USER.GATEWAY.INVALID_SERVER"
 _UNKNOWN = "USER.GATEWAY.UNKNOWN_SERVER"
 _DOOR = "USER.GATEWAY.OPEN_DOOR"
+# What changes how a tool looks, and is only done to those of servers.
+_SHAPING = frozenset(
+    {
+        "rename",
+        "title",
+        "description",
+        "hide_fields",
+        "defaults",
+        "rename_fields",
+        "enum",
+        "output_fields",
+        "enabled",
+    }
+)
 
 
 class GatewayServer(McpServer, frozen=True, kw_only=True):
@@ -203,8 +217,21 @@ def _problems_of_overrides(file: GatewayFile) -> Iterator[Problem]:
                 f"Write it as SERVER:TOOL, such as “{next(iter(file.servers))}:{key.strip(':') or 'TOOL'}”."
             )
             yield _found(_FILE, path, f"“{key}” does not say of which server the tool is.", hint, at_key=True)
-        elif server not in file.servers:
+        elif server not in file.servers and not _is_ours(server):
             yield _unknown_server(path, server, file.servers, at_key=True)
+        elif server not in file.servers and (shaping := _SHAPING & set(_told(file.overrides[key]))):
+            message = f"Only what the gate knows of a tool of AWF can be changed, not `{min(shaping)}`."
+            yield _found(_FILE, (*path, min(shaping)), message, "Remove it.")
+
+
+def _is_ours(server: str) -> bool:
+    """Tools of AWF itself, which a gate governs as well."""
+    return server == "builtin" or server.startswith("plugin.")
+
+
+def _told(override: ToolOverride) -> list[str]:
+    plain = ToolOverride()
+    return [key for key in override.__struct_fields__ if getattr(override, key) != getattr(plain, key)]
 
 
 def _problems_of_profiles(file: GatewayFile) -> Iterator[Problem]:

@@ -26,6 +26,7 @@ __all__ = [
     "StateName",
     "Template",
     "Value",
+    "key_names",
 ]
 
 
@@ -52,3 +53,9 @@ Value = Annotated[Any, VALUE]  # any YAML value; strings inside may hold placeho
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A value read from a file: immutable, every field declared."""
+
+
+def key_names(cls: type[Record]) -> dict[str, str]:
+    """Fields whose key in the file is another: `keys` of the class, unless that is a field itself."""
+    found = getattr(cls, "keys", None)
+    return found if isinstance(found, dict) else {}

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from awf.domain.errors import AwfError, InvalidWorkflowError
+from awf.infrastructure.expressions import ExpressionLanguage
 from awf.infrastructure.gateway_files import load_gateway, read_client_file, read_gateway_file
 from awf.infrastructure.yaml_files.config_file import read_record
 from awf.infrastructure.yaml_files.nodes import parse_yaml
@@ -69,7 +70,7 @@ def put(tmp_path, monkeypatch):
 
 
 def read(path: str):
-    return read_gateway_file(path, read=read_record, parse=parse_yaml)
+    return read_gateway_file(path, read=read_record, parse=parse_yaml, conditions=ExpressionLanguage())
 
 
 def problems(path: str, reading=read):
@@ -106,7 +107,9 @@ def test_references_are_filled_in_from_the_environment_and_files_beside_the_conf
     put("conf/key.txt", "s3cret\n")
     path = put("conf/gateway.yaml", OWN)
     environment = {"WEATHER_KEY": "k-1234", "DOOR": "sesame"}
-    loaded, _ = load_gateway(path, read=read_record, parse=parse_yaml, environment=environment)
+    loaded, _ = load_gateway(
+        path, read=read_record, parse=parse_yaml, environment=environment, conditions=ExpressionLanguage()
+    )
     assert loaded.file.overrides["weather:fetch"].defaults["key"] == "s3cret"
     assert {"k-1234", "s3cret", "sesame"} == set(loaded.secrets.values())
 
@@ -114,7 +117,10 @@ def test_references_are_filled_in_from_the_environment_and_files_beside_the_conf
 def test_missing_values_are_told_with_line_and_column_and_without_the_line(put):
     path = put("gateway.yaml", OWN)
     found = problems(
-        path, lambda p: load_gateway(p, read=read_record, parse=parse_yaml, environment={"DOOR": "x"})
+        path,
+        lambda p: load_gateway(
+            p, read=read_record, parse=parse_yaml, environment={"DOOR": "x"}, conditions=ExpressionLanguage()
+        ),
     )
     assert [(one.code, str(one.place)) for one in found] == [
         ("USER.GATEWAY.INVALID_REFERENCE", "gateway.yaml:2:70"),
@@ -319,7 +325,9 @@ def test_a_loaded_default_reaches_the_server_through_the_composition(put):
     put("key.txt", "s3cret\n")
     path = put("gateway.yaml", OWN)
     environment = {"WEATHER_KEY": "k-1234", "DOOR": "sesame"}
-    loaded, _ = load_gateway(path, read=read_record, parse=parse_yaml, environment=environment)
+    loaded, _ = load_gateway(
+        path, read=read_record, parse=parse_yaml, environment=environment, conditions=ExpressionLanguage()
+    )
     fields = {
         "key": {"type": "string"},
         "id": {"type": "string", "format": "uuid"},
@@ -370,3 +378,34 @@ def test_names_in_yaml_need_not_be_text(put):
     assert found.entries == {"1": {"command": "x"}}
     assert found.notes[0].startswith("other.yaml: server “2” is left out.")
     assert found.notes[1] == "other.yaml: only servers are taken over, not `listen`"
+
+
+# -- the policy ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_rule_that_can_never_apply_is_a_note_with_its_place(tmp_path):
+    path = tmp_path / "gateway.yaml"
+    path.write_text(
+        "mcpServers: {kb: {command: kb}}\n"
+        "policy:\n"
+        "  rules:\n"
+        "    - {id: all, action: '*', decision: deny}\n"
+        "    - {id: never, action: 'file.*', decision: allow}\n",
+        encoding="utf-8",
+    )
+    file, notes = read_gateway_file(
+        str(path), read=read_record, parse=parse_yaml, conditions=ExpressionLanguage()
+    )
+    assert file.policy is not None
+    (note,) = notes
+    assert "gateway.yaml:5:" in note
+    assert "“never” can never apply: “all” decides before it" in note
+
+
+def test_a_key_called_keys_is_read_like_others(tmp_path):
+    path = tmp_path / "gateway.yaml"
+    path.write_text("mcpServers: {kb: {command: kb}}\nredaction: {keys: [pin]}\n", encoding="utf-8")
+    file, _ = read_gateway_file(
+        str(path), read=read_record, parse=parse_yaml, conditions=ExpressionLanguage()
+    )
+    assert file.redaction.keys == ["pin"]

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from awf.domain.errors import InvalidWorkflowError
+from awf.infrastructure.expressions import ExpressionLanguage
 from awf.infrastructure.gateway_files import ClientFile, import_plan, read_gateway_file, usual_files
 from awf.infrastructure.yaml_files.config_file import read_record
 from awf.infrastructure.yaml_files.nodes import parse_yaml
@@ -33,7 +34,9 @@ def of(name: str = "one.json", **entries) -> ClientFile:
 def test_a_new_file_is_written_and_can_be_read_again(tmp_path):
     plan = import_plan(None, [of(a=A, b=B)])
     (tmp_path / "gateway.yaml").write_text(plan.text)
-    file, _ = read_gateway_file(str(tmp_path / "gateway.yaml"), read=read_record, parse=parse_yaml)
+    file, _ = read_gateway_file(
+        str(tmp_path / "gateway.yaml"), read=read_record, parse=parse_yaml, conditions=ExpressionLanguage()
+    )
     assert (file.servers["a"].args, file.servers["b"].url) == (["x y", "yes", "1e3"], B["url"])
     assert plan.added == ["a", "b"]
     assert plan.diff.startswith("--- /dev/null\n+++ .awf/gateway.yaml\n@@")

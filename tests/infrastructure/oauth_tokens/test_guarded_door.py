@@ -11,6 +11,7 @@ import pytest
 
 from awf.application.gateway.admission import Admission, Caller
 from awf.domain.ports.http_server import HttpReply
+from awf.infrastructure.expressions import ExpressionLanguage
 from awf.infrastructure.gateway_files import load_gateway
 from awf.infrastructure.http_server import LeanHttpServer
 from awf.infrastructure.oauth_tokens import verifier_for
@@ -32,7 +33,9 @@ async def gateway(site, http, tmp_path):
     (tmp_path / "gateway.yaml").write_text(FILE, encoding="utf-8")
     environment = {"ISSUER": site.url, "GATEWAY_TOKEN": "t-0123456789"}
     path = str(tmp_path / "gateway.yaml")
-    loaded, _ = load_gateway(path, read=read_record, parse=parse_yaml, environment=environment)
+    loaded, _ = load_gateway(
+        path, read=read_record, parse=parse_yaml, environment=environment, conditions=ExpressionLanguage()
+    )
     listen = loaded.file.listen
     doors = []
 

@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-__all__ = ["CompiledCondition", "CompiledTemplate", "ExpressionError", "Expressions", "Reference"]
+__all__ = [
+    "CompiledCondition",
+    "CompiledTemplate",
+    "Conditions",
+    "ExpressionError",
+    "Expressions",
+    "FirstMatch",
+    "Reference",
+]
 
 
 class ExpressionError(Exception):
@@ -54,3 +62,33 @@ class Expressions(Protocol):
         ...
 
     def condition(self, text: str) -> CompiledCondition: ...
+
+
+class FirstMatch(Protocol):
+    """Lists of conditions over one document."""
+
+    @property
+    def references(self) -> tuple[Reference, ...]: ...
+    def facts(self, document: Mapping[str, Any]) -> Any:
+        """What the conditions need of it, converted once. Raises `ExpressionError`."""
+        ...
+
+    def put(self, facts: Any, name: str, value: str) -> None:
+        """Give one name another value."""
+        ...
+
+    def first(self, facts: Any, which: int = 0, document: Mapping[str, Any] | None = None) -> int:
+        """The place of the first one that holds in this list; -1: none. Raises `ExpressionError`, which says more when
+        it is given the document.
+        """
+        ...
+
+
+class Conditions(Protocol):
+    """The part of the language that rules are made of."""
+
+    def condition(self, text: str) -> CompiledCondition: ...
+
+    def first_match(self, lists: Sequence[Sequence[str]]) -> FirstMatch:
+        """Raises `ExpressionError` for a condition that cannot be parsed."""
+        ...

@@ -10,6 +10,7 @@ import msgspec
 
 from awf.domain.errors import InvalidWorkflowError
 from awf.domain.gateway_file import GatewayFile, LoadedGateway, load_values, problems_in
+from awf.domain.policy_problems import problems_of_policy
 from awf.domain.problem import Place, Problem
 from awf.domain.value_source import Sources
 from awf.infrastructure.gateway_files.client_file import client_file, is_own_form
@@ -18,6 +19,7 @@ from awf.infrastructure.gateway_files.json_text import parse_json, read_text, sh
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from awf.domain.ports.expressions import Conditions
     from awf.domain.shape import Record
 
 __all__ = [
@@ -50,17 +52,19 @@ ParseYaml = Callable[[str, bytes], tuple[Located, list[Problem]]]
 
 
 def load_gateway(
-    path: str, *, read: ReadRecord, parse: ParseYaml, environment: Mapping[str, str]
+    path: str, *, read: ReadRecord, parse: ParseYaml, environment: Mapping[str, str], conditions: Conditions
 ) -> tuple[LoadedGateway, list[str]]:
     """The file with its references filled in, and notes. Raises with everything that is wrong."""
-    file, notes = read_gateway_file(path, read=read, parse=parse)
+    file, notes = read_gateway_file(path, read=read, parse=parse, conditions=conditions)
     loaded = load_values(file, Sources(environment, file_reader(os.path.dirname(os.path.abspath(path)))))
     if loaded.problems:
         raise InvalidWorkflowError(_located(path, read_text(path), loaded.problems, parse))
     return loaded, notes
 
 
-def read_gateway_file(path: str, *, read: ReadRecord, parse: ParseYaml) -> tuple[GatewayFile, list[str]]:
+def read_gateway_file(
+    path: str, *, read: ReadRecord, parse: ParseYaml, conditions: Conditions
+) -> tuple[GatewayFile, list[str]]:
     """What the file says, and what in it has no effect. Raises with everything that is wrong with it, and where."""
     text = read_text(path)
     document = _document(path, text)
@@ -70,9 +74,15 @@ def read_gateway_file(path: str, *, read: ReadRecord, parse: ParseYaml) -> tuple
         found = client_file(path, document)
         file, notes = GatewayFile(servers=found.servers), found.notes
     problems = problems_in(file)
-    if problems:
+    if file.policy is not None:
+        problems += problems_of_policy(file.policy, file.servers, conditions)
+    if any(one.severity == "error" for one in problems):
         raise InvalidWorkflowError(_located(path, text, problems, parse))
-    return file, notes
+    return file, [*notes, *map(_as_note, _located(path, text, problems, parse) if problems else ())]
+
+
+def _as_note(problem: Problem) -> str:
+    return f"{problem.place or ''}: {problem.message} {problem.hint}".lstrip(": ")
 
 
 def file_reader(folder: str) -> Callable[[str], str]:

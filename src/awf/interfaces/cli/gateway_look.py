@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from awf.application.gateway.pinning import Drift
     from awf.bootstrap.gateways import GatewayHouse
 
-__all__ = ["call_once", "look_at_drift", "look_at_tools"]
+__all__ = ["arguments_of", "call_once", "look_at_drift", "look_at_tools", "with_gateway"]
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ def look_at_tools(config: str, profile: str) -> SeenTools:
             tools = [tool for tool in tools if profile in tool["profiles"]]
         return SeenTools(tools, status["servers"], status["drift"])
 
-    return _with_gateway(config, look, profile)
+    return with_gateway(config, look, profile)
 
 
 class Called(NamedTuple):
@@ -104,7 +104,7 @@ class Called(NamedTuple):
 
 
 def call_once(config: str, profile: str, tool: str, arguments: str) -> Called:
-    given = _arguments(arguments)
+    given = arguments_of(arguments)
 
     async def call(_house: GatewayHouse, gateway: Gateway) -> Called:
         from awf.application.gateway.client import Client, Exchange
@@ -126,7 +126,7 @@ def call_once(config: str, profile: str, tool: str, arguments: str) -> Called:
         assert isinstance(result, dict)
         return Called(result)
 
-    return _with_gateway(config, call, profile)
+    return with_gateway(config, call, profile)
 
 
 class _Silence:
@@ -147,7 +147,7 @@ def _refused(gateway: Gateway, tool: str, profile: str, error: Exception) -> Awf
     return AwfError("EXECUTION.MCP_SERVER.PROTOCOL", str(error), hint="Its server has refused the call.")
 
 
-def _arguments(text: str) -> dict[str, Any]:
+def arguments_of(text: str) -> dict[str, Any]:
     try:
         given = json.loads(text)
     except ValueError as error:
@@ -202,10 +202,10 @@ def look_at_drift(config: str, accept: Sequence[str]) -> SeenDrift:
         left = {one.id for one in compare(pins, offered, now=clock(), quarantine_new=quarantine).changes}
         return SeenDrift(drift, [one.id for one in drift.changes if one.id not in left])
 
-    return _with_gateway(config, look)
+    return with_gateway(config, look)
 
 
-def _with_gateway(config: str, work: Callable[[GatewayHouse, Gateway], Awaitable[T]], profile: str = "") -> T:
+def with_gateway(config: str, work: Callable[[GatewayHouse, Gateway], Awaitable[T]], profile: str = "") -> T:
     from awf.bootstrap.gateways import GatewayHouse, gateway_path
 
     app = make_app()

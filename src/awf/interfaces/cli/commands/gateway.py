@@ -110,3 +110,30 @@ def call_tool(config: str, profile: str, tool: str, arguments: str, output: str)
     else:
         echo_lines(called.lines())
     return called.exit_status
+
+
+@command.command("explain-decision")
+@_config_option
+@click.argument("tool")
+@click.argument("arguments", default="{}", metavar="[JSON]")
+@click.option(
+    "--context",
+    "given",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Who calls: user=bob, door=http …; label=confidential for one who knows secrets. Repeat for more.",
+)
+@listing_options()
+def explain_decision(config: str, tool: str, arguments: str, given: tuple[str, ...], output: str) -> int:
+    """Say what the policy decides about a call, and which rules were asked. Nothing is called.
+
+    TOOL is a tool as `awf gateway tools` names it, or a built-in one, such as builtin:Bash.
+    """
+    from awf.interfaces.cli.gateway_explaining import explain_call
+
+    seen = explain_call(config, tool, arguments, given)
+    if output == "json":
+        echo_json(seen.document())
+    else:
+        echo_lines(seen.lines())
+    return seen.exit_status

@@ -1,0 +1,183 @@
+"""What one call is about: the files and hosts that its arguments name, and how risky that is.
+
+Arguments come from an agent and may be anything. They are walked without recursion and with a bound; when there was more
+than that, `complete` says so, and rules that depend on it refuse the call.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from awf.application.gate.argument_names import DELETES, OVERWRITES, Kind, kind_of, verbs_in
+from awf.application.gate.host_names import file_of, host_of, is_address
+from awf.application.gate.tool_facts import BUILTIN
+from awf.domain.policy import RISK_TAGS, RiskTag
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from awf.application.gate.tool_facts import ToolFacts
+    from awf.domain.ports.surroundings import Surroundings
+
+__all__ = ["ArgumentFacts", "ArgumentReader"]
+
+_MOST_NODES = 10_000
+_MOST_NAMED = 1_000  # paths, and hosts
+_LONGEST = 4096
+_START = 64  # within so many characters the scheme of an address ends
+_OTHER = Kind.OTHER
+_WRITES = frozenset({"file.write", "file.*"})
+_SIMPLE = frozenset({"boolean", "integer", "number", "null"})
+
+
+class ArgumentFacts(msgspec.Struct, frozen=True):
+    paths: tuple[str, ...] = ()  # absolute, links followed
+    hosts: tuple[str, ...] = ()
+    risk: tuple[RiskTag, ...] = ()
+    complete: bool = True
+
+
+class ArgumentReader:
+    """Prepared once for a tool."""
+
+    __slots__ = ("_around", "_default_root", "_files", "_skips", "_usual", "_writes", "risk")
+
+    def __init__(self, facts: ToolFacts, schema: Any, around: Surroundings) -> None:
+        self._around = around
+        self._files = any(action.startswith("file.") for action in facts.actions)
+        self._writes = not _WRITES.isdisjoint(facts.actions)
+        self._skips = _holds_no_text(schema)
+        # Our own tools work in the root folder when they are given none.
+        self._default_root = facts.source == BUILTIN and self._files
+        self.risk = _risk_of_tool(facts)  # what is true of all its calls
+        self._usual = ArgumentFacts((around.root,) if self._default_root else (), (), self.risk)
+
+    def read(self, arguments: Any) -> ArgumentFacts:
+        if self._skips or not arguments:
+            return self._usual
+        walk = _Walk(arguments, files=self._files)
+        if walk.found_nothing:
+            return self._usual
+        meanings = self._around.meanings
+        paths = [one for path in walk.paths for one in meanings(path)]
+        sources = [one for path in walk.sources for one in meanings(path)]
+        if not paths and not sources and self._default_root:
+            paths = [self._around.root]
+        tags = {*self.risk, *walk.tags}
+        if walk.hosts:
+            tags.add("network")
+        if len(walk.paths) > 1 or len(walk.sources) > 1 or len(walk.hosts) > 1:
+            tags.add("batch")
+        if self._writes and walk.paths and any(map(self._around.exists, paths)):
+            tags.add("overwrite")
+        found = tuple(dict.fromkeys((*paths, *sources)))
+        return ArgumentFacts(found, tuple(walk.hosts), _ordered(tags), walk.complete)
+
+
+class _Walk:
+    """One look at all arguments."""
+
+    __slots__ = ("_files", "complete", "hosts", "paths", "sources", "tags")
+
+    def __init__(self, arguments: Any, *, files: bool) -> None:
+        self._files = files
+        self.paths: dict[str, None] = {}
+        self.sources: dict[str, None] = {}
+        self.hosts: dict[str, None] = {}
+        self.tags: set[RiskTag] = set()
+        self.complete = True
+        self._all(arguments)
+
+    def _all(self, arguments: Any) -> None:
+        waiting: list[tuple[Kind, Any]] = [(_OTHER, arguments)]
+        nodes = 0
+        while waiting:
+            kind, value = waiting.pop()
+            nodes += 1
+            if nodes > _MOST_NODES:
+                self.complete = False
+                return
+            if isinstance(value, dict):
+                nodes += len(value)
+                for key, inner in value.items():
+                    name = key if isinstance(key, str) else ""
+                    if kind is Kind.PATH and _looks_like_path(name):
+                        self._add(self.paths, name)  # a map from files to their contents
+                    below = kind_of(name)
+                    if type(inner) is str:
+                        if below is not _OTHER or ":" in inner[:_START]:
+                            self._text(below, inner)
+                    elif inner is not None:
+                        waiting.append((below, inner))
+            elif isinstance(value, list | tuple):
+                if kind is Kind.TARGETS and len(value) > 1:
+                    self.tags.add("batch")
+                waiting.extend((kind, item) for item in reversed(value[:_MOST_NODES]))
+            elif isinstance(value, str):
+                self._text(kind, value)
+            elif value is True and kind is Kind.OVERWRITE:
+                self.tags.add("overwrite")
+
+    @property
+    def found_nothing(self) -> bool:
+        return self.complete and not (self.paths or self.sources or self.hosts or self.tags)
+
+    def _text(self, kind: Kind, text: str) -> None:
+        path = file_of(text) if ":" in text[:_START] else None
+        if path is not None:
+            self._add(self.paths, path)
+        elif is_address(text) or (kind is Kind.HOST and text):
+            self._add(self.hosts, host_of(text))
+        elif kind is Kind.PATH:
+            self._add(self.paths, text)
+        elif kind is Kind.SOURCE:
+            self._add(self.sources, text)
+        elif kind in (Kind.MAYBE_PATH, Kind.MAYBE_SOURCE) and (self._files or _looks_like_path(text)):
+            self._add(self.paths if kind is Kind.MAYBE_PATH else self.sources, text)
+        elif kind is Kind.VERB and len(text) < 40 and not DELETES.isdisjoint(verbs_in(text)):
+            self.tags.add("delete")
+
+    def _add(self, found: dict[str, None], text: str) -> None:
+        if len(text) > _LONGEST or len(found) >= _MOST_NAMED:
+            self.complete = False
+        else:
+            found[text] = None
+
+
+def _looks_like_path(text: str) -> bool:
+    return "/" in text or "\\" in text or text.startswith((".", "~"))
+
+
+def _risk_of_tool(facts: ToolFacts) -> tuple[RiskTag, ...]:
+    verbs = verbs_in(facts.id.partition(":")[2]) | verbs_in(facts.name)
+    tags: set[RiskTag] = set()
+    if not DELETES.isdisjoint(verbs):
+        tags.add("delete")
+    if not OVERWRITES.isdisjoint(verbs):
+        tags.add("overwrite")
+    if "network.request" in facts.actions:
+        tags.add("network")
+    if any(action.startswith("connector.") for action in facts.actions):
+        tags.add("connector")
+    return _ordered(tags)
+
+
+def _ordered(tags: set[RiskTag]) -> tuple[RiskTag, ...]:
+    return tuple(tag for tag in RISK_TAGS if tag in tags)
+
+
+def _holds_no_text(schema: Any) -> bool:
+    """Whether nothing that fits the schema can name a file or a host. Others arguments are refused before."""
+    if not isinstance(schema, dict) or schema.get("additionalProperties") is not False:
+        return False
+    properties = schema.get("properties", {})
+    composed = {"$ref", "anyOf", "oneOf", "allOf", "patternProperties", "if", "$dynamicRef"} & schema.keys()
+    return not composed and isinstance(properties, dict) and all(map(_is_simple, properties.values()))
+
+
+def _is_simple(schema: Mapping[str, Any]) -> bool:
+    kinds = schema.get("type") if isinstance(schema, dict) else None
+    listed = kinds if isinstance(kinds, list) else [kinds]
+    return bool(listed) and all(isinstance(one, str) and one in _SIMPLE for one in listed)

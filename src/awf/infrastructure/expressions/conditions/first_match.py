@@ -1,0 +1,179 @@
+"""Which of many conditions is the first that holds: one program for many, and their values converted once."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+from awf.domain.ports.expressions import ExpressionError
+from awf.infrastructure.expressions.conditions.errors import explain
+from awf.infrastructure.expressions.conditions.flattening import Flattening
+from awf.infrastructure.expressions.conditions.functions import FUNCTIONS
+from awf.infrastructure.expressions.conditions.library import cel
+from awf.infrastructure.expressions.conditions.parser import parse
+from awf.infrastructure.expressions.conditions.references import findings_in
+from awf.infrastructure.expressions.conditions.writer import executable
+from awf.infrastructure.expressions.failures import explained
+from awf.infrastructure.expressions.values import MISSING, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from awf.domain.ports.expressions import Reference
+    from awf.infrastructure.expressions.conditions.nodes import Node
+
+__all__ = ["CelFirstMatch", "faithful"]
+
+# The library counts how deep a text is nested, and each choice is one level. Conditions may have eighty of their own.
+_IN_ONE_PROGRAM = 12
+_DEEPEST = 100
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_NONE = -1
+
+
+class CelFirstMatch:
+    """The library is loaded, and the programs are made, when something is first asked."""
+
+    def __init__(self, lists: Sequence[Sequence[str]]) -> None:
+        flattening = Flattening()
+        trees = [[_read(text) for text in texts] for texts in lists]
+        self.references: tuple[Reference, ...] = tuple(
+            reference for read in trees for _, references in read for reference in references
+        )
+        self._texts = [[executable(flattening.flat(node), {}) for node, _ in read] for read in trees]
+        self._fields: dict[str, list[tuple[str, Part]]] = {}  # one step below a name, as most are
+        self._values: list[tuple[str, str, tuple[Part, ...]]] = []
+        for parts, name in flattening.values.items():
+            root = str(parts[0])
+            if len(parts) == 2:
+                self._fields.setdefault(root, []).append((name, parts[1]))
+            else:
+                self._values.append((name, root, parts[1:]))
+        self._questions = [(name, str(parts[0]), parts[1:]) for parts, name in flattening.questions.items()]
+        self._names = {str(parts[0]): name for parts, name in flattening.values.items() if len(parts) == 1}
+        self._programs: list[list[tuple[int, Any]]] | None = None
+        self._functions: dict[str, Any] = {}
+        self._context: Any = None
+
+    def facts(self, document: Mapping[str, Any]) -> Any:
+        """What the conditions need of the document, in the form the library has it. Raises `ExpressionError`."""
+        if self._programs is None:
+            self._prepare()
+        values: dict[str, Any] = {}
+        try:
+            for root, fields in self._fields.items():
+                base = document.get(root)
+                if isinstance(base, dict):
+                    for name, key in fields:
+                        value = base.get(key, MISSING)
+                        if value is not MISSING:
+                            values[name] = (
+                                value if type(value) is str and value.isascii() else faithful(value)
+                            )
+            for name, root, rest in self._values:
+                value = _found(document, root, rest)
+                if value is not MISSING:
+                    values[name] = value if type(value) is str and value.isascii() else faithful(value)
+            for name, root, rest in self._questions:
+                values[name] = _found(document, root, rest) is not MISSING
+            return self._context(values, self._functions)
+        except BaseException as error:  # noqa: BLE001 (its panics; others go on)
+            raise _failure(error) from None
+
+    def put(self, facts: Any, name: str, value: str) -> None:
+        """Give one name of the document another value."""
+        known = self._names.get(name)
+        if known is not None:
+            try:
+                facts.add_variable(known, faithful(value))
+            except BaseException as error:  # noqa: BLE001 (its panics; others go on)
+                raise _failure(error) from None
+
+    def first(self, facts: Any, which: int = 0, document: Mapping[str, Any] | None = None) -> int:
+        """The place of the first condition that holds in this list, or -1. Raises `ExpressionError`.
+
+        With the document the error says what was wrong with it.
+        """
+        assert self._programs is not None
+        try:
+            for start, program in self._programs[which]:
+                at: int = program.execute(facts)
+                if at != _NONE:
+                    return start + at
+        except BaseException as error:  # noqa: BLE001 (its panics; others go on)
+            if document is None:
+                raise _failure(error) from None
+            _failure(error)
+            raise explained(error, partial(explain, error, self.references, document)) from None
+        return _NONE
+
+    def _prepare(self) -> None:
+        library = cel()
+        try:
+            self._programs = [list(_programs(library, texts)) for texts in self._texts]
+        except BaseException as error:  # noqa: BLE001 (its panics; others go on)
+            raise _failure(error) from None
+        used = {name for programs in self._programs for _, one in programs for name in one.functions()}
+        self._functions = {name: FUNCTIONS[name] for name in FUNCTIONS if name in used}
+        self._context = library.Context
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> tuple[Node, tuple[Reference, ...]]:
+    """The same rules are asked about many tools."""
+    node = parse(text)
+    return node, findings_in(node).references
+
+
+def _programs(library: Any, texts: Sequence[str]) -> Iterable[tuple[int, Any]]:
+    for start in range(0, len(texts), _IN_ONE_PROGRAM):
+        part = texts[start : start + _IN_ONE_PROGRAM]
+        choices = " : ".join(f"({text}) ? {at}" for at, text in enumerate(part))
+        yield start, library.compile(f"{choices} : {_NONE}")
+
+
+def _failure(error: BaseException) -> ExpressionError:
+    """The library's panics are no ordinary exceptions; whatever else is none goes its way."""
+    if isinstance(error, ExpressionError):
+        return error
+    if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+        raise error
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return ExpressionError(f"The condition cannot be evaluated: {reason}")
+
+
+def _found(document: Mapping[str, Any], root: str, rest: tuple[Part, ...]) -> Any:
+    """As the language has it: keys of objects and places of lists, and nothing else."""
+    value = document.get(root, MISSING)
+    for part in rest:
+        if isinstance(value, dict):
+            value = value.get(part, MISSING)
+        elif isinstance(part, int) and isinstance(value, list | tuple) and part < len(value):
+            value = value[part]
+        else:
+            return MISSING
+    return value
+
+
+def faithful(value: Any, depth: int = 0) -> Any:
+    """The value as the library can hold it. Raises `ExpressionError` where it would become another one."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        if _LEAST <= value <= _MOST:
+            return value
+        raise ExpressionError("a number is too large to be compared")
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        raise ExpressionError("a number is not one that can be compared")
+    if depth >= _DEEPEST:
+        raise ExpressionError("the data is nested too deeply")
+    if isinstance(value, dict):
+        return {faithful(str(key)): faithful(inner, depth + 1) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [faithful(item, depth + 1) for item in value]
+    raise ExpressionError(f"a value is of a kind that conditions do not know: {type(value).__name__}")

@@ -1,0 +1,165 @@
+"""Which files and hosts a call is about, and how risky it is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from awf.application.gate.argument_facts import ArgumentReader
+from awf.domain.override import ToolOverride
+from awf.testing.gate_shelf import Shelf, facts_of
+
+ROOT = "/home/ada/project"
+FILES = ToolOverride(policy_action="file.write")
+
+
+def read(arguments, tool_id="fs:save", *, override=FILES, schema=None, around=None):
+    return ArgumentReader(facts_of(tool_id, override=override), schema, around or Shelf()).read(arguments)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["path", "file_path", "filePath", "filename", "file", "cwd", "dir", "root", "srcPath", "sourcePath", "destPath", "targetPath", "from", "to", "imagePath", "output_file", "notebook_path", "source", "dest", "paths", "new-path"],
+)  # fmt: skip
+def test_many_names_mean_a_path(name):
+    assert read({name: "a.txt"}).paths == (f"{ROOT}/a.txt",)
+
+
+def test_paths_are_found_in_lists_objects_and_keys():
+    found = read(
+        {
+            "edits": [{"path": "a"}, {"path": "b"}],
+            "files": {"src/c": "text", "plain": "text"},
+            "paths": ["/d"],
+        }
+    )
+    assert set(found.paths) == {f"{ROOT}/a", f"{ROOT}/b", f"{ROOT}/src/c", "/d"}
+    assert "batch" in found.risk
+
+
+def test_links_are_followed():
+    around = Shelf(links={f"{ROOT}/notes": "/etc/passwd"})
+    assert read({"path": "notes"}, around=around).paths == ("/etc/passwd",)
+
+
+def test_a_file_url_is_a_path_whatever_it_is_called():
+    assert read({"anything": "file:///etc/shadow"}).paths == ("/etc/shadow",)
+
+
+def test_for_tools_that_have_nothing_to_do_with_files_a_person_is_no_path():
+    mail = ToolOverride(policy_action="connector.action")
+    assert read({"to": "bob@example.org", "from": "ada"}, "mail:send", override=mail).paths == ()
+    assert read({"to": "/etc/passwd"}, "mail:send", override=mail).paths == ("/etc/passwd",)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"url": "https://Evil.org:8443/x"},
+        {"host": "evil.org"},
+        {"endpoint": "evil.org/path"},
+        {"deep": [{"very": {"webhook_url": "http://u@evil.org"}}]},
+        {"whatever": "wss://evil.org/socket"},
+    ],
+)
+def test_hosts_are_found_and_are_a_risk(arguments):
+    found = read(arguments)
+    assert found.hosts == ("evil.org",)
+    assert "network" in found.risk
+
+
+@pytest.mark.parametrize(
+    ("tool_id", "arguments", "tag"),
+    [
+        ("fs:delete_file", {"path": "a"}, "delete"),
+        ("fs:removeAll", {}, "delete"),
+        ("fs:rm", {}, "delete"),
+        ("fs:edit", {"operation": "delete"}, "delete"),
+        ("api:call", {"method": "DELETE"}, "delete"),
+        ("fs:save", {"path": "there"}, "overwrite"),
+        ("fs:save", {"name": "x", "overwrite": True}, "overwrite"),
+        ("fs:save", {"ids": [1, 2]}, "batch"),
+        ("fs:save", {"urls": ["https://a.org", "https://b.org"]}, "batch"),
+    ],
+)
+def test_risks_have_tags(tool_id, arguments, tag):
+    assert tag in read(arguments, tool_id, around=Shelf(f"{ROOT}/there")).risk
+
+
+@pytest.mark.parametrize(
+    ("tool_id", "arguments", "tag"),
+    [
+        ("fs:form", {"path": "a"}, "delete"),
+        ("fs:undeletable", {}, "delete"),
+        ("fs:save", {"path": "new"}, "overwrite"),
+        ("fs:save", {"source_path": "there", "path": "new"}, "overwrite"),
+        ("fs:move", {"source_path": "a", "path": "b"}, "batch"),
+        ("fs:save", {"ids": [1]}, "batch"),
+    ],
+)
+def test_and_what_is_no_risk_has_none(tool_id, arguments, tag):
+    assert tag not in read(arguments, tool_id, around=Shelf(f"{ROOT}/there")).risk
+
+
+def test_a_street_and_a_branch_are_no_hosts():
+    assert read({"address": "12 Main Street", "remote": "origin"}).hosts == ()
+
+
+def test_reading_overwrites_nothing():
+    reads = ToolOverride(policy_action="file.read")
+    assert read({"path": "there"}, override=reads, around=Shelf(f"{ROOT}/there")).risk == ()
+
+
+def test_our_own_tools_work_in_the_root_when_they_are_given_no_folder():
+    assert read({"pattern": "x"}, "builtin:Grep", override=None).paths == (ROOT,)
+    assert read({}, "builtin:Bash", override=None).paths == (ROOT,)
+    assert read({"path": "src"}, "builtin:Glob", override=None).paths == (f"{ROOT}/src",)
+
+
+def test_arguments_that_cannot_hold_text_are_not_looked_at():
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
+    assert read({"path": "/etc"}, schema=schema).paths == ()
+    for change in ({"additionalProperties": True}, {"properties": {"n": {}}}, {"allOf": []}):
+        assert read({"path": "/etc"}, schema={**schema, **change}).paths == ("/etc",)
+
+
+def nested(levels: int, inner: object) -> object:
+    for _ in range(levels):
+        inner = {"a": [inner]}
+    return inner
+
+
+def test_ten_thousand_levels_are_looked_at_as_far_as_the_bound_and_told_as_incomplete():
+    found = read({"path": "first", "more": nested(10_000, {"path": "/etc/passwd"})})
+    assert f"{ROOT}/first" in found.paths
+    assert not found.complete
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"paths": [f"p{n}" for n in range(2000)]}, {"path": "x" * 5000}, {"urls": [f"http://h{n}" for n in range(2000)]}, {"list": list(range(50000))}],
+)  # fmt: skip
+def test_more_than_can_be_judged_is_told(arguments):
+    assert not read(arguments).complete
+
+
+ODD = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(min_value=-(10**40), max_value=10**40)
+    | st.floats()
+    | st.text(st.characters(exclude_categories=())),
+    lambda inner: (
+        st.lists(inner)
+        | st.dictionaries(st.sampled_from(["path", "url", "files", "to", "force", "method", "ids"]), inner)
+        | st.dictionaries(st.text(st.characters(exclude_categories=())), inner)
+    ),
+)
+
+
+@given(ODD)
+def test_no_argument_is_too_odd(arguments):
+    found = read(arguments)
+    assert all(path.startswith("/") for path in found.paths)
+    assert len(set(found.paths)) == len(found.paths)

@@ -1,0 +1,65 @@
+"""What the name of a file stands for on this machine."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from awf.infrastructure.real_paths import RealPaths
+
+
+def test_names_are_relative_to_the_root_and_links_are_followed(tmp_path):
+    root, other = tmp_path / "inner", tmp_path / "other"
+    root.mkdir()
+    other.mkdir()
+    (root / "link").symlink_to(other)
+    paths = RealPaths(str(root))
+    real = os.path.realpath(tmp_path)
+    assert paths.root == f"{real}/inner"
+    assert paths.meanings("a/../b") == (f"{real}/inner/b",)
+    assert paths.meanings("link/new.txt") == (f"{real}/other/new.txt",)
+    assert paths.meanings("../../../../../../../../etc/hostname") == (os.path.realpath("/etc/hostname"),)
+    assert paths.meanings("") == (f"{real}/inner",)
+
+
+def test_a_tilde_may_be_a_name_or_the_home(tmp_path):
+    paths = RealPaths(str(tmp_path), "/home/nobody-here")
+    real = os.path.realpath(tmp_path)
+    assert paths.meanings("~/.ssh") == (f"{real}/~/.ssh", "/home/nobody-here/.ssh")
+    assert paths.meanings("~") == (f"{real}/~", "/home/nobody-here")
+    assert paths.meanings("~bob/x") == (f"{real}/~bob/x",)
+
+
+def test_a_root_that_is_a_link_is_told_without_it(tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    assert RealPaths(str(tmp_path / "link")).root == os.path.realpath(tmp_path / "there")
+
+
+def test_what_is_there_is_a_file_or_a_link_but_no_folder(tmp_path):
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    (tmp_path / "loop").symlink_to("loop")
+    paths = RealPaths(str(tmp_path))
+    assert paths.exists(str(tmp_path / "file"))
+    assert not paths.exists(str(tmp_path / "new"))
+    assert not paths.exists(str(tmp_path))
+    assert paths.meanings("loop") == (f"{os.path.realpath(tmp_path)}/loop",)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "x" * 100_000, "/".join(["d"] * 5_000)])
+def test_names_that_no_file_can_have_are_taken_as_they_are(tmp_path, name):
+    paths = RealPaths(str(tmp_path), str(tmp_path))
+    (meaning,) = paths.meanings(name)
+    assert meaning.startswith(paths.root)
+    assert not paths.exists(meaning)
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_no_name_is_too_odd(name):
+    paths = RealPaths("/", "/home/x")
+    for meaning in paths.meanings(name):
+        assert meaning.startswith("/")
+        paths.exists(meaning)
