@@ -11,6 +11,7 @@ from awf.application.gate.contexts import LabelChange
 from awf.application.gate.flights import Flights
 from awf.application.gate.origin import Origin
 from awf.application.gate.passage import Passage
+from awf.application.running.tasks import spawn
 from awf.domain.label import PLAIN, Label
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +30,7 @@ def change(context: str, label: Label) -> LabelChange:
 
 async def test_only_calls_of_that_context_are_stopped_and_each_once():
     flights, mine, other = Flights(), passage("a"), passage("b")
-    tasks = [asyncio.ensure_future(asyncio.Event().wait()) for _ in range(2)]
+    tasks = [spawn(asyncio.Event().wait(), "a call", awaited=True) for _ in range(2)]
     mine.task, other.task = tasks
     flights.begin(mine)
     flights.begin(other)

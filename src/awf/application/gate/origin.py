@@ -33,8 +33,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     grant_ids: tuple[str, ...] | None = None
     redact_keys: tuple[str, ...] = ()
 
-    def document(self) -> dict[str, str]:
-        """As conditions see it."""
+    def as_context(self) -> dict[str, str]:
+        """What conditions may ask about it."""
         holder = self.holder
         return {
             "id": self.context,

@@ -129,9 +129,9 @@ class CallPipeline:
             raise
         except ToolFailure as failure:
             result = failed(failure.code, failure.message)
-        except NeedsInput as question:
+        except NeedsInput:
             observing.ended(span, failed("PERMISSION_DENIED", "A person is asked first."))
-            raise question
+            raise
         except AwfError as error:
             result = failed("EXECUTION_FAILED", f"{error.message} {error.hint}".strip())
         except Exception as error:  # noqa: BLE001  whatever a provider does wrong, the agent gets an answer
