@@ -26,6 +26,7 @@ __all__ = [
     "StateName",
     "Template",
     "Value",
+    "renamed_fields",
 ]
 
 
@@ -52,3 +53,9 @@ Value = Annotated[Any, VALUE]  # any YAML value; strings inside may hold placeho
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A value read from a file: immutable, every field declared."""
+
+
+def renamed_fields(cls: type[Record]) -> dict[str, str]:
+    """Field → key in the file, where they differ: the class says it in `keys`. A record may have a field of that name instead."""
+    declared: Any = getattr(cls, "keys", None)
+    return declared if isinstance(declared, dict) else {}

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from awf.domain.shape import Kind, Record
+from awf.domain.shape import Kind, Record, renamed_fields
 
 __all__ = ["FileKey", "bare_type", "default_text", "is_record", "keys_of"]
 
@@ -26,7 +26,7 @@ class FileKey(NamedTuple):
 
 
 def keys_of(cls: type[Record]) -> list[FileKey]:
-    renamed: dict[str, str] = getattr(cls, "keys", {})
+    renamed = renamed_fields(cls)
     hints = typing.get_type_hints(cls, include_extras=True)
     return [
         FileKey(

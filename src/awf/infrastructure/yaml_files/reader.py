@@ -18,7 +18,7 @@ import yaml
 from awf.domain.draft import Use
 from awf.domain.notation import parse_duration, parse_size
 from awf.domain.problem import NodePath, Problem, suggest
-from awf.domain.shape import Kind, Record
+from awf.domain.shape import Kind, Record, renamed_fields
 from awf.infrastructure.yaml_files.nodes import MAX_DEPTH, TooLargeError, entries, key_text, plain_value
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def fields_of(cls: type[Record]) -> list[Field]:
     """How to read each field of a record; worked out once per type."""
     cached = _FIELDS.get(cls)
     if cached is None:
-        keys: dict[str, str] = getattr(cls, "keys", {})
+        keys = renamed_fields(cls)
         hints: dict[str, Any] = {}
         for base in reversed(cls.__mro__):
             hints.update(inspect.get_annotations(base))
