@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -38,7 +38,7 @@ def list_approvals(storage: str | None, output: str) -> int:
 
     found = with_gate(storage, work)
     if output == "json":
-        echo_json(found)
+        echo_json(list(map(_document, found)))
     elif not found:
         print("Nothing waits for an answer.")
     else:
@@ -74,10 +74,16 @@ def _decide(approval_id: str, storage: str | None, output: str, *, granted: bool
 
     approval = with_gate(storage, work)
     if output == "json":
-        echo_json(approval)
+        echo_json(_document(approval))
     else:
         echo_lines([f"{approval.approval_id}  {approval.tool_id}: {approval.status}"])
     return 0
+
+
+def _document(approval: Approval) -> dict[str, Any]:
+    import msgspec
+
+    return {**msgspec.to_builtins(approval), "status": approval.status}
 
 
 def _lines(approval: Approval) -> Iterator[str]:

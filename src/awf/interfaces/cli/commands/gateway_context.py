@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -48,7 +48,7 @@ def new_context(parent: str, storage: str | None, output: str) -> int:
 
     made = with_gate(storage, work)
     if output == "json":
-        echo_json(made)
+        echo_json(_document(made))
     else:
         echo_lines([made.context_id])
     return 0
@@ -67,7 +67,7 @@ def list_contexts(storage: str | None, output: str) -> int:
 
     found = with_gate(storage, work)
     if output == "json":
-        echo_json(found)
+        echo_json(list(map(_document, found)))
     elif not found:
         print("No contexts. `awf gateway context new` makes one.")
     else:
@@ -114,9 +114,17 @@ def reset_context(context_id: str, storage: str | None, output: str) -> int:
 
 def _show(found: SecurityContext, output: str) -> None:
     if output == "json":
-        echo_json(found)
+        echo_json(_document(found))
     else:
         echo_lines(_lines(found))
+
+
+def _document(found: SecurityContext) -> dict[str, Any]:
+    """What is usual is told too: a script looks for the level."""
+    import msgspec
+
+    usual = {"label": msgspec.to_builtins(found.label), "minted": found.minted}
+    return {**msgspec.to_builtins(found), **usual}
 
 
 def _level(found: SecurityContext) -> tuple[str, str]:

@@ -68,7 +68,7 @@ def add_grant(
 
     grant = with_gate(storage, work)
     if output == "json":
-        echo_json(grant)
+        echo_json(_document(grant, time.time()))
     else:
         echo_lines([f"{grant.grant_id}  {grant.capability}  {_where(grant)}, {_until(grant)}"])
     return 0
