@@ -3,7 +3,7 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from awf.application.gate.coverage import Coverage, coverage, period
@@ -145,6 +145,7 @@ some = st.lists(
 wanted = st.lists(st.sampled_from(["file.read", "file.write", "net.get"]), unique=True)
 
 
+@settings(deadline=None)
 @given(some, wanted, times)
 def test_nothing_is_covered_but_by_a_grant_that_counts_and_nothing_that_is_covered_is_missing(
     grants, required, now

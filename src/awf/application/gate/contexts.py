@@ -117,8 +117,6 @@ class Contexts:
             return before
         self._mix_in(context_id, label, by)
         context = self._remember(await self._store.raise_label(context_id, label, by, self._clock()), by)
-        if context_id in self._labels:
-            self._labels[context_id] = context.label
         details = {"context": context_id, "tool_id": by, **_both(before, context.label)}
         await told(self._tell, "level_raised", details)
         return context.label
@@ -177,9 +175,7 @@ class Contexts:
 
     def _mix_in(self, context_id: str, label: Label, by: str) -> None:
         known = self._known.get(context_id) or SecurityContext(context_id=context_id)
-        mixed = self._remember(msgspec.structs.replace(known, label=joined(known.label, label)), by)
-        if context_id in self._labels:
-            self._labels[context_id] = mixed.label
+        self._remember(msgspec.structs.replace(known, label=joined(known.label, label)), by)
 
     def _remember(self, seen: SecurityContext, by: str = "") -> SecurityContext:
         known = self._known.get(seen.context_id)
@@ -188,6 +184,8 @@ class Contexts:
             self._known = {name: one for name, one in self._known.items() if one.label != PLAIN}
             self._labels.clear()
         self._known[seen.context_id] = context
+        if seen.context_id in self._labels:  # what is used without a look is never better than what is known
+            self._labels[seen.context_id] = context.label
         before = known.label if known is not None else PLAIN
         if context.label != before:
             self._listeners.tell(LabelChange(seen.context_id, before, context.label, by))
