@@ -41,7 +41,7 @@ async def test_a_call_that_waits_goes_on_when_somebody_says_yes_in_a_shell(journ
     refused.one_error("USER.APPROVAL.REFUSED")
 
 
-async def test_a_grant_and_its_revocation_reach_a_process_that_runs(journey, store, until):
+async def test_a_grant_and_its_revocation_reach_a_process_that_runs(journey, store):
     grants, holder = Grants(store.grants), Holder()
 
     async def is_whole(wanted: bool) -> None:

@@ -9,6 +9,7 @@ from awf.application.gate.approvals import ApprovalDesk, ApprovalNews
 from awf.application.gate.refusal import ApprovalRefused
 from awf.domain.gate_file import Approvals
 
+pytestmark = pytest.mark.race
 PATIENCE = 60.0
 CALL = ("mail:send", "ab" * 32, "ctx")
 

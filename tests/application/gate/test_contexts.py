@@ -108,6 +108,16 @@ async def test_what_is_said_to_be_there_already_was_there_a_moment_ago(contexts,
     assert await contexts.load("c") == CONFIDENTIAL
 
 
+async def test_whether_a_label_is_there_can_be_asked_without_waiting(contexts, store):
+    assert not contexts.has("c", PLAIN), "nobody has looked"
+    await contexts.raise_("c", SECRET, "kb:read")
+    await contexts.load("c")
+    assert contexts.has("c", CONFIDENTIAL)
+    assert not contexts.has("c", UNTRUSTED)
+    await store.contexts.reset("c")
+    assert not contexts.has("c", CONFIDENTIAL), "also within the TTL"
+
+
 async def test_a_change_by_others_is_seen_after_the_ttl(contexts, store, ticks, heard):
     await contexts.load("c")
     await store.contexts.raise_label("c", SECRET, "kb:read", 1.0)

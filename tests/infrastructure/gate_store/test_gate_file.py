@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import resource
 import sqlite3
@@ -42,7 +43,7 @@ async def test_nobody_else_can_read_the_files(folder, store):
     modes = {item.name: stat.S_IMODE(item.stat().st_mode) for item in folder.iterdir()}
     assert set(modes) >= {"gate.db", "gate.db-wal", "gate.db-shm"}
     assert set(modes.values()) == {0o600}
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(one.stat().st_mode) for one in (folder, folder.parent)} == {0o700}
 
 
 async def test_what_one_store_wrote_another_one_of_the_same_folder_has(folder, store):
@@ -150,11 +151,22 @@ async def test_a_closed_store_says_so_and_can_be_closed_again(store):
         store.contexts.version()
 
 
+@pytest.mark.parametrize("what", ["removed", "replaced"])
+async def test_a_file_that_was_taken_away_is_not_gone_on_with(folder, store, what):
+    """Others would revoke grants in a file that we do not see."""
+    await store.grants.add(GRANT)
+    for file in list(folder.iterdir()):
+        file.unlink()
+    if what == "replaced":
+        SqliteGateStore(str(folder)).close()
+    with pytest.raises(AwfError) as caught:
+        store.grants.version()
+    assert caught.value.code == "SYSTEM.GATE_STORE.UNAVAILABLE"
+
+
 async def test_what_another_writer_does_is_waited_for(folder, store):
     other = sqlite3.connect(folder / "gate.db", isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
-    import asyncio
-
     adding = asyncio.get_running_loop().create_task(store.grants.add(GRANT))
     done, _ = await asyncio.wait({adding}, timeout=0.2)
     assert not done

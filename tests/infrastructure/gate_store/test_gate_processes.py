@@ -14,6 +14,7 @@ from awf.domain.approval import Approval
 from awf.domain.label import Label
 from awf.infrastructure.gate_store import SqliteGateStore
 
+pytestmark = pytest.mark.race
 PATIENCE = 120.0
 HEAD = """
 import asyncio, json, sys

@@ -80,6 +80,16 @@ class Contexts:
             return None
         return self._labels.get(context_id)
 
+    def has(self, context_id: str, label: Label) -> bool:
+        """Whether mixing it in would change nothing. Saves a call the await of `raise_` once it was told True.
+
+        It asks the store for its version each time: a label that another process has reset just now must be written again.
+        Raises `AwfError` when that is impossible.
+        """
+        self._look()
+        known = self._labels.get(context_id)
+        return known is not None and known.covers(label)
+
     async def load(self, context_id: str) -> Label:
         """Raises `AwfError`: USER.CONTEXT.INVALID, and USER.CONTEXT.UNKNOWN where only minted ones count."""
         _check(context_id)
@@ -109,7 +119,7 @@ class Contexts:
 
         Calls in this process see it from the first moment. Raises `AwfError` as `load` does, and when it cannot be kept.
         """
-        self._look()  # a label that is there already is not written again: that must not rest on a moment ago
+        self._look()
         before = self._labels.get(context_id)
         if before is None:
             before = await self.load(context_id)

@@ -19,7 +19,9 @@ BUSY_SECONDS = 20.0  # how long other processes may keep us from writing
 
 
 def open_folder(folder: str) -> None:
+    """It is private, and so is the storage directory around it if that is made here."""
     try:
+        os.makedirs(os.path.dirname(folder) or ".", mode=0o700, exist_ok=True)
         os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError as error:
         raise unavailable(folder, error.strerror or error) from error

@@ -5,6 +5,7 @@ SQLite tells a connection in some microseconds whether any other one has written
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from typing import Literal
 
@@ -24,12 +25,18 @@ class ChangeWatch:
             self._connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
             raise unavailable(path, error) from error
+        self._file = _identity(path)
         self._seen: int | None = None
         self._counts: dict[str, int] = {}
         self._unsure = 0
 
     def version(self, table: Table) -> int:
-        """Raises `AwfError` when the file is damaged or closed."""
+        """Raises `AwfError` when the file is damaged or closed, or another one lies in its place.
+
+        Then changes would go to a file that we do not see, revocations among them.
+        """
+        if _identity(self._path) != self._file:
+            raise unavailable(self._path, "it was moved or replaced while it was in use")
         try:
             seen = self._connection.execute("PRAGMA data_version").fetchone()[0]
             if seen != self._seen:
@@ -44,6 +51,14 @@ class ChangeWatch:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _is_busy(error: sqlite3.Error) -> bool:

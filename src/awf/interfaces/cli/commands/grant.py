@@ -27,7 +27,7 @@ __all__ = ["command"]
 
 @click.group()
 def command() -> None:
-    """Say what agents may do: grants of capabilities that tools require."""
+    """Grant agents what tools require, list it, take it back."""
 
 
 @command.command("add")
