@@ -225,3 +225,26 @@ def test_the_storage_can_be_chosen(told, tmp_path):
     assert len(told("grant", "list", "--storage", elsewhere)) == 1
     assert told("grant", "list") == []
     assert os.path.exists(os.path.join(elsewhere, "gate", "gate.db"))
+
+
+# -- who hears of it -------------------------------------------------------------------------------------------------
+
+
+def test_every_change_is_told_with_the_name_of_whoever_made_it(told, caplog):
+    with caplog.at_level("INFO", "awf.gate"):
+        grant = told("grant", "add", "x")
+        told("grant", "revoke", grant["grantId"])
+        told("gateway", "deny", ask().approval_id)
+        minted = told("gateway", "context", "new")["contextId"]
+        told("gateway", "context", "reset", minted)
+    told_of = [(record.getMessage(), record.fields) for record in caplog.records]
+    assert [kind for kind, _ in told_of] == [
+        "grant_added",
+        "grant_revoked",
+        "approval_required",
+        "approval_resolved",
+        "context_minted",
+        "context_reset",
+    ]
+    assert told_of[0][1]["grant"]["issuedBy"] == told_of[1][1]["by"] == "tess"
+    assert told_of[3][1]["decided_by"] == told_of[4][1]["by"] == told_of[5][1]["by"] == "tess"
