@@ -17,7 +17,7 @@ from awf.domain.problem import suggest
 from awf.domain.redaction import Masker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from awf.application.authoring.validation import Validator
     from awf.application.gate.gate import Gate
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from awf.application.running.services import RunServices
     from awf.application.tools.proxy import OfferedTools, ToolProxyService
     from awf.application.tools.router import Observers
+    from awf.domain.audit import AuditKind
     from awf.domain.mcp_server import McpServer
     from awf.domain.ports.agent_provider import AgentProvider
     from awf.domain.ports.http_client import HttpClient
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from awf.domain.settings import ConfigFile
     from awf.infrastructure.agents.cli.programs import Programs
     from awf.infrastructure.expressions import ExpressionLanguage
+    from awf.infrastructure.gate_store import SqliteGateStore
     from awf.infrastructure.json_schemas.schemas import RustJsonSchemas
     from awf.infrastructure.processes import ProcessRunner
     from awf.infrastructure.project_files.files import DiskProjectFiles
@@ -316,6 +318,17 @@ class App:
         return SqliteJournal(self.database)
 
     @functools.cached_property
+    def gate_store(self) -> SqliteGateStore:
+        from awf.bootstrap.gate_stores import open_gate_store
+
+        return open_gate_store(self)
+
+    def tell_audit(self, kind: AuditKind, details: dict[str, Any]) -> Awaitable[None] | None:
+        from awf.bootstrap.gate_stores import tell_audit
+
+        return tell_audit(self, kind, details)
+
+    @functools.cached_property
     def runner(self) -> ProcessRunner:
         from awf.infrastructure.processes import ProcessRunner
 
@@ -438,5 +451,7 @@ class App:
             await self.runner.close()
         if "database" in built:
             self.database.close()
+        if "gate_store" in built:
+            self.gate_store.close()
         if "tracer" in built:
             self.tracer.close()

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import msgspec
 
-__all__ = ["CapabilityGrant", "GrantScope", "Holder", "capability_covers", "counts", "missing_capabilities"]
+__all__ = [
+    "CapabilityGrant",
+    "GrantScope",
+    "GrantTrouble",
+    "Holder",
+    "capability_covers",
+    "counts",
+    "is_capability",
+    "missing_capabilities",
+    "trouble_with",
+]
+
+GrantTrouble = Literal["unknown", "revoked", "expired", "foreign", "not_yet"]
+_LONGEST = 256
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -49,14 +63,28 @@ def capability_covers(held: str, wanted: str) -> bool:
     return held.endswith((".*", ":*")) and wanted.startswith(held[:-1])
 
 
+def is_capability(text: str) -> bool:
+    """Whether it can be granted. A `*` that would cover nothing is a mistake that nobody should be left with."""
+    if text == "*":
+        return True
+    body = text.removesuffix("*")
+    ending = body == text or body.endswith((".", ":"))
+    return ending and 0 < len(text) <= _LONGEST and text.isprintable() and not {"*", " "} & set(body)
+
+
+def trouble_with(grant: CapabilityGrant, holder: Holder, now: float) -> GrantTrouble | None:
+    """Why it does not count; None when it does: it is alive, and is for this holder."""
+    if grant.revoked_at is not None:
+        return "revoked"
+    if grant.expires_at is not None and now >= grant.expires_at:
+        return "expired"
+    if now < grant.issued_at:
+        return "not_yet"
+    return None if grant.scope.admits(holder) else "foreign"
+
+
 def counts(grant: CapabilityGrant, holder: Holder, now: float) -> bool:
-    """Whether it is alive, and is for this holder."""
-    return (
-        grant.revoked_at is None
-        and grant.issued_at <= now
-        and (grant.expires_at is None or now < grant.expires_at)
-        and grant.scope.admits(holder)
-    )
+    return trouble_with(grant, holder, now) is None
 
 
 def missing_capabilities(required: Sequence[str], grants: Iterable[CapabilityGrant]) -> list[str]:

@@ -27,6 +27,17 @@ SYSTEM_CODES: dict[str, Entry] = {
         "This version does not know its layout, and leaves it alone.",
         "Upgrade awf, or choose another directory with --storage.",
     ),
+    "SYSTEM.GATE_STORE.UNAVAILABLE": Entry(
+        "Grants, approvals and contexts cannot be read or written",
+        "The folder `gate` in the storage directory is missing, read-only or full, or `gate.db` in it is damaged or not "
+        "ours. Calls that depend on it are refused.",
+        "Check its permissions and the free space, or choose another directory with AWF_STORAGE.",
+    ),
+    "SYSTEM.GATE_STORE.NEWER": Entry(
+        "The store of the gate was written by a newer version",
+        "This version does not know its layout, and leaves it alone.",
+        "Upgrade awf, or choose another directory with AWF_STORAGE.",
+    ),
     "SYSTEM.IO.READ_FAILED": Entry(
         "A file cannot be read", "It exists, but reading it failed.", "Check its permissions."
     ),

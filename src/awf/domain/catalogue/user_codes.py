@@ -119,6 +119,42 @@ USER_CODES: dict[str, Entry] = {
         "A run has one owner at a time, and another window or command has this one.",
         "Answer there, or close it there first.",
     ),
+    "USER.GRANT.INVALID": Entry(
+        "This cannot be granted",
+        "A capability is a scope or an action; `*` stands alone, or at the end behind a dot or a colon. Times are numbers.",
+        "Write it as in `awf grant add file.read --expires 1h`; docs/grants.md says what covers what.",
+    ),
+    "USER.GRANT.DUPLICATE": Entry(
+        "There is such a grant already",
+        "Each grant has an id of its own, and what was granted under one cannot be changed.",
+        "Leave the id out to get a new one; `awf grant list --all` shows those there are.",
+    ),
+    "USER.GRANT.UNKNOWN": Entry(
+        "There is no such grant",
+        "No grant has this id. Those that are over are forgotten after thirty days.",
+        "`awf grant list --all` shows those there are.",
+    ),
+    "USER.APPROVAL.UNKNOWN": Entry(
+        "There is no such approval",
+        "Nobody asked for it here, or it was over long ago; an id that somebody made up is none.",
+        "`awf gateway approvals` shows the open ones; AWF_STORAGE or --storage says in which store.",
+    ),
+    "USER.APPROVAL.REFUSED": Entry(
+        "The approval cannot be used or answered",
+        "It is about another call (another tool, other arguments, another context), was used or answered already, or its "
+        "time is over. An approval is good for one call.",
+        "Make the call again, so that a new question is asked; `awf gateway approvals` shows the open ones.",
+    ),
+    "USER.CONTEXT.INVALID": Entry(
+        "This cannot be the id of a security context",
+        "An id is a printable text of at most 256 characters.",
+        "Take the one that `awf gateway context new` prints.",
+    ),
+    "USER.CONTEXT.UNKNOWN": Entry(
+        "There is no such security context",
+        "With `levels.contexts: minted`, clients may only name contexts that a person made.",
+        "Make one with `awf gateway context new`, and have the client name it in X-AWF-Context.",
+    ),
     "USER.GATEWAY.UNKNOWN_TOOL": Entry(
         "An override names a tool that its server does not have",
         "The server was asked, and no tool of that name is among those it offers.",

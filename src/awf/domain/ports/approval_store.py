@@ -11,12 +11,18 @@ __all__ = ["ApprovalStore"]
 class ApprovalStore(Protocol):
     """Questions and their answers. Each change happens once, whoever else tries it at the same moment."""
 
-    async def ask(self, approval: Approval) -> None: ...
+    def version(self) -> int:
+        """Another number as soon as anything has changed, whoever changed it. It takes some microseconds."""
+        ...
+
+    async def ask(self, approval: Approval) -> Approval:
+        """The question that there is from now on: one about just this that is open, or granted and unused, stays."""
+        ...
 
     async def find(self, approval_id: str) -> Approval | None: ...
 
     async def decide(self, approval_id: str, *, granted: bool, by: str, now: float) -> Approval | None:
-        """Answer an open question. The approval as it is now; None when there is none of this id."""
+        """Answer an open question. None when this was not what decided it: it is not open (any more), or unknown."""
         ...
 
     async def use(self, approval_id: str, now: float) -> bool:
@@ -27,4 +33,14 @@ class ApprovalStore(Protocol):
         """The latest that is about just this and is open or granted and unused."""
         ...
 
-    async def open_ones(self, now: float) -> list[Approval]: ...
+    async def open_ones(self, now: float) -> list[Approval]:
+        """In the order in which they were asked."""
+        ...
+
+    async def expire(self, now: float) -> list[Approval]:
+        """Close the questions whose time is over. Each is in the answer of one call only."""
+        ...
+
+    async def forget(self, before: float) -> int:
+        """Drop those whose time was over before this time; how many."""
+        ...

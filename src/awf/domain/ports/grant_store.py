@@ -11,6 +11,10 @@ __all__ = ["GrantStore"]
 class GrantStore(Protocol):
     """Grants of all processes and replicas."""
 
+    def version(self) -> int:
+        """Another number as soon as anything has changed, whoever changed it. It takes some microseconds."""
+        ...
+
     async def add(self, grant: CapabilityGrant) -> None:
         """Raises `AwfError` (USER.GRANT.DUPLICATE) for an id that there is already."""
         ...
@@ -21,4 +25,8 @@ class GrantStore(Protocol):
 
     async def grants(self) -> list[CapabilityGrant]:
         """All of them, in the order of their issue, also those that no longer count."""
+        ...
+
+    async def forget(self, before: float) -> int:
+        """Drop those that were revoked or expired before this time; how many."""
         ...

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from awf.interfaces.cli.commands.gateway_approvals import approve, deny, list_approvals
+from awf.interfaces.cli.commands.gateway_context import context
 from awf.interfaces.cli.options import echo_json, echo_lines, listing_options, make_app
 
 if TYPE_CHECKING:
@@ -137,3 +139,5 @@ def explain_decision(config: str, tool: str, arguments: str, given: tuple[str, .
     else:
         echo_lines(seen.lines())
     return seen.exit_status
+for _one in (list_approvals, approve, deny, context):
+    command.add_command(_one)

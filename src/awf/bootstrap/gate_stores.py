@@ -1,0 +1,52 @@
+"""What the gate remembers, and the services that change it. Each change is told to the audit."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from awf.application.gate.approvals import ApprovalDesk
+    from awf.application.gate.contexts import Contexts
+    from awf.application.gate.grants import Grants
+    from awf.bootstrap.app import App
+    from awf.domain.audit import AuditKind
+    from awf.domain.gate_file import Approvals, Levels
+    from awf.infrastructure.gate_store import SqliteGateStore
+
+__all__ = ["approval_desk", "contexts", "grants", "open_gate_store", "tell_audit"]
+
+
+def open_gate_store(app: App) -> SqliteGateStore:
+    from awf.infrastructure.gate_store import SqliteGateStore
+
+    return SqliteGateStore(os.path.join(app.cwd, app.settings.storage.value, "gate"))
+
+
+def grants(app: App) -> Grants:
+    from awf.application.gate.grants import Grants
+
+    return Grants(app.gate_store.grants, time.time, tell=app.tell_audit)
+
+
+def contexts(app: App, levels: Levels | None = None) -> Contexts:
+    from awf.application.gate.contexts import Contexts
+
+    return Contexts(app.gate_store.contexts, time.time, levels, tell=app.tell_audit)
+
+
+def approval_desk(app: App, settings: Approvals | None = None) -> ApprovalDesk:
+    from awf.application.gate.approvals import ApprovalDesk
+
+    return ApprovalDesk(app.gate_store.approvals, time.time, settings, tell=app.tell_audit)
+
+
+def tell_audit(app: App, kind: AuditKind, details: dict[str, Any]) -> Awaitable[None] | None:
+    """The one place where changes of the gate's state are told. They go to the log."""
+    del app
+    logging.getLogger("awf.gate").info(kind, extra={"fields": details})
+    return None

@@ -1,0 +1,5 @@
+"""Grants, approvals and security contexts in one SQLite file that several processes use at once."""
+
+from awf.infrastructure.gate_store.store import SqliteGateStore
+
+__all__ = ["SqliteGateStore"]
