@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import msgspec
@@ -18,7 +19,7 @@ __all__ = ["Asking", "Door", "NeedsInput", "Origin", "Said"]
 Door = Literal["gateway", "step", "mcp-serve", "api"]
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True):
+class Origin(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Made once for each who calls, not for each call."""
 
     context: str  # the security context its calls belong to
@@ -32,8 +33,10 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     # None: any grant that its holder has counts. Else only these, named with the call.
     grant_ids: tuple[str, ...] | None = None
     redact_keys: tuple[str, ...] = ()
+    links: bool = True  # whether it knows links to resources
 
-    def as_context(self) -> dict[str, str]:
+    @functools.cached_property
+    def seen(self) -> dict[str, str]:
         """What conditions may ask about it."""
         holder = self.holder
         return {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from awf.application.gate.output_limits import bounds_of
+
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Mapping
@@ -21,16 +23,16 @@ __all__ = ["Gated", "GatedTool", "Passage"]
 class GatedTool:
     """A tool as the gate knows it; made once."""
 
-    __slots__ = ("facts", "label", "required", "rules", "timeout")
+    __slots__ = ("bounds", "facts", "label", "required", "rules", "timeout")
 
-    def __init__(
-        self, facts: ToolFacts, rules: ToolRules, *, required: tuple[str, ...], timeout: float | None
-    ) -> None:
-        self.facts = facts
+    def __init__(self, rules: ToolRules, required: tuple[str, ...]) -> None:
+        self.facts: ToolFacts = rules.facts
         self.rules = rules
+        self.label = rules.facts.label
         self.required = required  # capabilities
-        self.timeout = timeout
-        self.label = facts.label
+        self.bounds = bounds_of(rules.facts.limits)
+        limit = rules.facts.limits.timeout_ms
+        self.timeout = None if limit is None else limit / 1000
 
 
 class Gated(NamedTuple):
@@ -47,6 +49,7 @@ class Passage:
         "arguments",
         "began",
         "decision",
+        "exact",
         "grants",
         "input_hash",
         "label",
@@ -67,7 +70,8 @@ class Passage:
         self.began = 0.0
         self.decision: Decision | None = None
         self.grants: tuple[str, ...] = ()
-        self.input_hash = ""
+        self.exact = b""  # the arguments in canonical form, with their secrets; never leaves this process
+        self.input_hash = ""  # of what is left of them when their secrets are taken out
         self.label: Label | None = None  # of the context, before the call
         self.revoked = ""  # why it was stopped on its way
         self.task: asyncio.Task[Any] | None = None

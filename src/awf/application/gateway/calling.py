@@ -10,6 +10,7 @@ import msgspec
 
 from awf.application.gate.origin import NeedsInput
 from awf.application.gate.passage import Gated
+from awf.application.gate.releasing import as_raw, result_of
 from awf.application.gateway.asking import ClientAsking, answer_of, question_of
 from awf.application.gateway.eras import crossed_result
 from awf.application.tools.pipeline import ERROR_KEY, failed
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from awf.application.tools.pipeline import CallPipeline
     from awf.domain.tool import CallContext, ToolErrorCode
 
-__all__ = ["ToolCalls", "as_raw"]
+__all__ = ["ToolCalls"]
 
 _TOOL_CODES: dict[str, ToolErrorCode] = {
     "EXECUTION.MCP_SERVER.TIMEOUT": "TIMEOUT",
@@ -139,7 +140,7 @@ class ToolCalls:
             raise ToolFailure(code, text) from error
         if raw.get("isError") is True:
             raw = _cleaned(raw, self._cleaner(plan, sent))
-        return _result(plan.result(raw))
+        return result_of(plan.result(raw))
 
     def _cleaner(self, plan: CallPlan, sent: Mapping[str, Any]) -> Callable[[str], str]:
         """Error texts must tell neither what the agent does not know of nor what is secret."""
@@ -152,27 +153,6 @@ def _facts(client: Client) -> dict[str, str]:
     if client.id:
         facts["mcp.session.id"] = client.id
     return facts
-
-
-def as_raw(result: ToolResult) -> dict[str, Any]:
-    """A result of our own making, as MCP has it."""
-    raw: dict[str, Any] = {"content": result.content, "isError": result.is_error}
-    if result.structured is not msgspec.UNSET:
-        raw["structuredContent"] = result.structured
-    if result.meta:
-        raw["_meta"] = result.meta
-    return raw
-
-
-def _result(raw: dict[str, Any]) -> ToolResult:
-    content, meta = raw.get("content"), raw.get("_meta")
-    return ToolResult(
-        content=[block for block in content if isinstance(block, dict)] if isinstance(content, list) else [],
-        is_error=raw.get("isError") is True,
-        structured=raw.get("structuredContent", msgspec.UNSET),
-        meta=meta if isinstance(meta, dict) else {},
-        raw=raw,
-    )
 
 
 def _outcome(result: ToolResult) -> tuple[Outcome, str]:

@@ -51,7 +51,7 @@ class Offer:
             source=f"mcp:{published.server}",
         )
         self.mirrored = _mirrored(schema)
-        self.gated = KnownToGate(gate, _known(gate, published)) if gate is not None else None
+        self.gated = KnownToGate(gate, _known(gate, published, server)) if gate is not None else None
         self._checks = checks
         self._check: Callable[[Any], list[str]] | None = None
 
@@ -131,15 +131,18 @@ class Offers:
         return {"tools": self._lowering.tools(version, tools)}
 
 
-def _known(gate: Gate, published: PublishedTool) -> GatedTool:
+def _known(gate: Gate, published: PublishedTool, server: Server) -> GatedTool:
+    """The gate goes by what the server itself says, not by what agents are shown of it."""
     shown = published.definition
-    annotations, meta = shown.get("annotations"), shown.get("_meta")
+    original = next((one for one in server.tools if one.get("name") == published.tool), shown)
     return gate.tool(
         published.id,
         shown["name"],
         f"mcp:{published.server}",
-        annotations if isinstance(annotations, dict) else {},
-        meta if isinstance(meta, dict) else {},
+        annotations=original.get("annotations"),
+        meta=original.get("_meta"),
+        schema=shown.get("inputSchema"),
+        folder=server.config.cwd or "",
     )
 
 

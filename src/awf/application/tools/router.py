@@ -130,9 +130,14 @@ class ToolRouter:
 def _gated(gate: StepGate, entry: _Entry) -> Gated:
     tool, named = entry.definition, getattr(entry.provider, "tool_id", None)
     tool_id = named(entry.own_name) if named is not None else tool_id_of(tool.source, entry.own_name)
-    meta = tool.more.get("_meta")
     known = gate.gate.tool(
-        tool_id, tool.name, tool.source, tool.annotations, meta if isinstance(meta, dict) else {}
+        tool_id,
+        tool.name,
+        tool.source,
+        annotations=tool.annotations,
+        meta=tool.more.get("_meta"),
+        schema=tool.input_schema,
+        folder=gate.folder,
     )
     return Gated(gate.gate, known, gate.origin, gate.asking)
 

@@ -139,5 +139,7 @@ def explain_decision(config: str, tool: str, arguments: str, given: tuple[str, .
     else:
         echo_lines(seen.lines())
     return seen.exit_status
+
+
 for _one in (list_approvals, approve, deny, context):
     command.add_command(_one)

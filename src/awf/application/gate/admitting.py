@@ -1,0 +1,101 @@
+"""Whether a call may be made, as far as that can be said without asking anyone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from awf.application.gate.decision_document import CallView
+from awf.domain.errors import AwfError
+from awf.domain.policy import Decision
+
+if TYPE_CHECKING:
+    from awf.application.gate.contexts import Contexts
+    from awf.application.gate.coverage import Coverage
+    from awf.application.gate.grants import Grants
+    from awf.application.gate.origin import Origin
+    from awf.application.gate.passage import GatedTool, Passage
+    from awf.domain.label import Label
+
+__all__ = ["Admitting"]
+
+
+class Admitting:
+    def __init__(self, contexts: Contexts, grants: Grants) -> None:
+        self._contexts = contexts
+        self._grants = grants
+
+    async def label(self, origin: Origin) -> Label:
+        """Of a context, as it is now. Raises `AwfError` for one that does not count here."""
+        found = self._contexts.label(origin.context)
+        if found is not None:
+            return found
+        try:
+            return await self._contexts.load(origin.context)
+        except AwfError as error:
+            if origin.named or error.code != "USER.CONTEXT.UNKNOWN":
+                raise
+        await self._contexts.mint(origin.context)  # ours: nobody can choose it
+        return await self._contexts.load(origin.context)
+
+    async def decided(self, passage: Passage) -> Decision:
+        """The level first: no rule can open what it has closed."""
+        tool, origin = passage.tool, passage.origin
+        label = self._contexts.label(origin.context)
+        if label is None:
+            try:
+                label = await self.label(origin)
+            except AwfError as error:
+                return _denied(f"{error.message} {error.hint}".strip(), "context:refused")
+        passage.label = label
+        closed = level_decision(tool, label)
+        if closed is not None:
+            return closed
+        decision = tool.rules.decide(CallView(passage.arguments, origin.seen, label))
+        if decision.verdict != "deny" and (tool.required or origin.grant_ids):
+            coverage = await self.coverage(tool, origin)
+            passage.grants = coverage.grant_ids
+            if coverage.missing:
+                return missing_decision(tool, coverage)
+        return confirmed_decision(tool, decision) if tool.facts.requires_confirmation else decision
+
+    async def coverage(self, tool: GatedTool, origin: Origin) -> Coverage:
+        """Raises `AwfError` when nobody can say what was granted."""
+        grants = self._grants
+        while True:
+            found = grants.covering(tool.required, origin.holder, origin.grant_ids)
+            if found is not None:
+                return found
+            await grants.refresh()
+
+
+def level_decision(tool: GatedTool, label: Label) -> Decision | None:
+    if not tool.facts.open_world or label.confidentiality == "public":
+        return None
+    return _denied(
+        f"{tool.facts.name} reaches others, and this agent knows something {label.confidentiality} by now. "
+        "A person can let it begin anew: awf gateway context reset",
+        "level:open_world",
+    )
+
+
+def missing_decision(tool: GatedTool, coverage: Coverage) -> Decision:
+    why = "; ".join(f"{grant} is {trouble.replace('_', ' ')}" for grant, trouble in coverage.unusable)
+    named = ", ".join(coverage.missing)
+    return _denied(
+        f"{tool.facts.name} needs a grant of {named}{f' ({why})' if why else ''}. "
+        f"A person can give it: awf grant add {coverage.missing[0]}",
+        "grants:missing",
+    )
+
+
+def confirmed_decision(tool: GatedTool, decision: Decision) -> Decision:
+    if decision.verdict != "allow":
+        return decision
+    reason = f"{tool.facts.name} has to be approved each time."
+    return msgspec.structs.replace(decision, verdict="allow_with_confirm", reason=reason, code="confirmation")
+
+
+def _denied(reason: str, code: str) -> Decision:
+    return Decision(verdict="deny", reason=reason, code=code)

@@ -1,0 +1,105 @@
+"""Calls that a person has to allow: asked where the call comes from and elsewhere, and the first answer counts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from awf.application.gate.refusal import ApprovalRefused
+from awf.application.running.tasks import end_task, spawn
+from awf.domain.policy import Decision
+
+if TYPE_CHECKING:
+    from awf.application.gate.approvals import ApprovalDesk
+    from awf.application.gate.origin import Asking, Origin, Said
+    from awf.application.gate.passage import Passage
+    from awf.domain.approval import Approval
+    from awf.domain.redaction.redactor import Redactor
+
+__all__ = ["Confirming"]
+
+SHOWN = 600  # characters of arguments that a person is shown
+
+
+class Confirming:
+    def __init__(self, desk: ApprovalDesk, redactor: Redactor) -> None:
+        self.desk = desk
+        self._redactor = redactor
+
+    async def confirmed(self, passage: Passage, decision: Decision, asking: Asking | None) -> Decision:
+        """What is decided once somebody has said yes or no. May raise `NeedsInput`."""
+        origin = passage.origin
+        approval = await self.desk.request(
+            passage.tool.facts.id,
+            hashlib.sha256(passage.exact).hexdigest(),
+            origin.context,
+            reason=decision.reason,
+            rule=decision.rule,
+            summary=self._summary(passage),
+            client=origin.client,
+        )
+        if approval.status == "pending":
+            approval = await self._answer(approval, passage, asking)
+        try:
+            await self.desk.take(approval)
+        except ApprovalRefused as refused:
+            return _not_approved(passage.tool.facts.name, approval, refused)
+        by = f"Approved by {approval.decided_by or 'a person'}."
+        return msgspec.structs.replace(
+            decision, verdict="allow", code=f"approval:{approval.approval_id}", reason=by
+        )
+
+    async def _answer(self, approval: Approval, passage: Passage, asking: Asking | None) -> Approval:
+        settings = self.desk.settings
+        patience = settings.valid if asking is not None and asking.patient else settings.wait
+        elsewhere = self.desk.wait(approval.approval_id, patience)
+        if asking is None:
+            return await elsewhere
+        waiting = spawn(elsewhere, "an approval from elsewhere", awaited=True)
+        here = spawn(asking.ask(approval, passage.arguments), "an approval of the caller", awaited=True)
+        try:
+            await asyncio.wait([waiting, here], return_when=asyncio.FIRST_COMPLETED)
+            if not waiting.done():
+                await self._said(approval, here.result())
+            elif waiting.result().status != "pending":
+                await asking.settled(waiting.result())
+            return await waiting
+        finally:
+            for task in (waiting, here):
+                await end_task(task)
+
+    async def _said(self, approval: Approval, said: Said | None) -> None:
+        if said is not None:
+            with contextlib.suppress(ApprovalRefused):  # somebody else was faster
+                await self.desk.decide(approval.approval_id, granted=said.granted, by=said.by)
+
+    async def answered(self, approval_id: str, origin: Origin, said: Said) -> None:
+        """The person behind a client has answered a question of an earlier call of the same context."""
+        asked = await self.desk.find(approval_id)
+        if asked is not None and asked.context == origin.context and asked.status == "pending":
+            await self._said(asked, said)
+
+    def _summary(self, passage: Passage) -> str:
+        """For the eyes of whoever decides."""
+        shown = self._redactor.redacted(passage.arguments, passage.origin.redact_keys)
+        text = json.dumps(shown, ensure_ascii=False, default=str)
+        return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"
+
+
+def _not_approved(name: str, approval: Approval, refused: ApprovalRefused) -> Decision:
+    if refused.reason == "denied":
+        by = f" ({approval.decided_by})" if approval.decided_by else ""
+        reason = f"{name} needs a person's approval, and the answer was no{by}."
+    elif refused.reason == "pending":
+        reason = (
+            f"{name} needs a person's approval, and nobody has answered yet. Once somebody has said "
+            f"`awf gateway approve {approval.approval_id}`, make the same call again."
+        )
+    else:
+        reason = f"{name} needs a person's approval. {refused.message} Make the call again to ask anew."
+    return Decision(verdict="deny", reason=reason, rule=approval.rule, code=f"approval:{refused.reason}")
