@@ -34,7 +34,7 @@ def test_a_usual_expression_is_taken(pattern):
 
 
 def test_the_place_of_a_mistake_is_told():
-    keys = GateKeys(redaction=Redaction(keys=["ok", " - "], patterns=["fine-[0-9]+", "("]))
+    keys = GateKeys(redaction=Redaction(names=["ok", " - "], patterns=["fine-[0-9]+", "("]))
     found = list(problems_of_gate(keys))
     assert [(one.code, one.path) for one in found] == [
         ("USER.GATEWAY.INVALID_FILE", ("redaction", "keys", 1)),

@@ -1,7 +1,7 @@
 """What the gate does with calls, as the gateway's file says it. The same keys govern the tools of workflow steps."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from awf.domain.policy import Policy
 from awf.domain.problem import Problem
@@ -51,7 +51,8 @@ class Approvals(Record, frozen=True, kw_only=True):
 class Redaction(Record, frozen=True, kw_only=True):
     """What is never shown or stored."""
 
-    keys: Annotated[
+    keys: ClassVar[dict[str, str]] = {"names": "keys"}  # field → key in the file
+    names: Annotated[
         list[str], "More names of values that are secret, beside apiKey, token, password and their like."
     ] = []
     patterns: Annotated[list[str], "More regular expressions for texts that are secret."] = []
@@ -96,7 +97,7 @@ def problems_of_gate(keys: GateKeys) -> Iterator[Problem]:
 
 
 def _problems_of_redaction(redaction: Redaction) -> Iterator[Problem]:
-    for at, name in enumerate(redaction.keys):
+    for at, name in enumerate(redaction.names):
         if not any(sign.isalnum() for sign in name):
             message = "A name without letters or digits names nothing."
             yield _found(("redaction", "keys", at), message, "Write the name of a value, such as ssn.")
