@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from awf.domain.audit import AuditKind
     from awf.domain.mcp_server import McpServer
     from awf.domain.ports.agent_provider import AgentProvider
+    from awf.domain.ports.artifact_store import ArtifactStore
     from awf.domain.ports.http_client import HttpClient
     from awf.domain.ports.person import Person
     from awf.domain.ports.plugins import DeclaredPlugin, PluginFacts, Plugins
@@ -310,6 +311,13 @@ class App:
         from awf.infrastructure.stores.runs import SqliteRunStore
 
         return SqliteRunStore(self.database)
+
+    @functools.cached_property
+    def artifacts(self) -> ArtifactStore:
+        """Long results of tools. It holds nothing open."""
+        from awf.infrastructure.artifact_files import FileArtifacts
+
+        return FileArtifacts(os.path.join(self.cwd, self.settings.storage.value, "artifacts"))
 
     @functools.cached_property
     def journal(self) -> SqliteJournal:

@@ -1,7 +1,7 @@
 """What the gate does with calls, as the gateway's file says it. The same keys govern the tools of workflow steps."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from awf.domain.policy import Policy
 from awf.domain.problem import Problem
@@ -76,7 +76,8 @@ class Approvals(Record, frozen=True, kw_only=True):
 class Redaction(Record, frozen=True, kw_only=True):
     """What is never shown or stored."""
 
-    keys: Annotated[
+    keys: ClassVar[dict[str, str]] = {"names": "keys"}  # field → key in the file
+    names: Annotated[
         list[str], "More names of values that are secret, beside apiKey, token, password and their like."
     ] = []
     patterns: Annotated[list[str], "More regular expressions for texts that are secret."] = []
@@ -118,6 +119,22 @@ def problems_of_gate(keys: GateKeys) -> Iterator[Problem]:
         yield _found(
             ("audit", "checkpoint_records"), "At least one record goes with a checkpoint.", "Write 1 or more."
         )
+    yield from _problems_of_redaction(keys.redaction)
+
+
+def _problems_of_redaction(redaction: Redaction) -> Iterator[Problem]:
+    for at, name in enumerate(redaction.names):
+        if not any(sign.isalnum() for sign in name):
+            message = "A name without letters or digits names nothing."
+            yield _found(("redaction", "keys", at), message, "Write the name of a value, such as ssn.")
+    if redaction.patterns:
+        from awf.domain.redaction.custom_patterns import problem_with  # late: few files have any
+
+        for at, pattern in enumerate(redaction.patterns):
+            if why := problem_with(pattern):
+                message = f"This regular expression cannot be used: {why}."
+                hint = "Write it as Python's `re` has it, such as EMP-[0-9]{6}."
+                yield _found(("redaction", "patterns", at), message, hint)
 
 
 def _problems_of_limits(limits: Limits, path: tuple[str, ...]) -> Iterator[Problem]:

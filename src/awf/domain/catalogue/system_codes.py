@@ -22,6 +22,11 @@ SYSTEM_CODES: dict[str, Entry] = {
         "The disk is full, or the directory has become read-only. The run stopped; finished steps are safe.",
         "Free some space, then continue with `awf resume RUN`.",
     ),
+    "SYSTEM.SPOOL.WRITE_FAILED": Entry(
+        "A long result cannot be put aside",
+        "The disk is full, or the folder for long results cannot be written. The agent got the head of the result.",
+        "Free some space or check the permissions, or lower `spool.retention` and `spool.max_size`.",
+    ),
     "SYSTEM.STORE.NEWER": Entry(
         "The run store was written by a newer version",
         "This version does not know its layout, and leaves it alone.",

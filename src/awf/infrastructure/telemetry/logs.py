@@ -1,7 +1,8 @@
-"""The structured log: stdlib logging, lines for people or one JSON object per line; secrets masked in both."""
+"""The structured log: stdlib logging, lines for people or one JSON object per line; redacted in both."""
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import sys
@@ -22,7 +23,10 @@ from awf.domain.events import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from awf.domain.redaction import Masker
+    from awf.domain.redaction.redactor import Redactor
 
 __all__ = ["LogListener", "set_up_logging"]
 
@@ -30,10 +34,22 @@ __all__ = ["LogListener", "set_up_logging"]
 _NOISY = (StepOutput, AgentText, AgentThought, ToolCallStarted, ToolCallFinished)
 
 
+def _late_redactor(masker: Masker) -> Callable[[], Redactor]:
+    """Most programs never write a line."""
+
+    @functools.cache
+    def made() -> Redactor:
+        from awf.domain.redaction.redactor import Redactor
+
+        return Redactor(masker)
+
+    return made
+
+
 class _JsonFormatter(logging.Formatter):
     def __init__(self, masker: Masker) -> None:
         super().__init__()
-        self._masker = masker
+        self._redactor = _late_redactor(masker)
 
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, Any] = {
@@ -45,13 +61,13 @@ class _JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
-        return json.dumps(self._masker.mask_data(fields), ensure_ascii=False, default=str)
+        return json.dumps(self._redactor().redacted(fields), ensure_ascii=False, default=str)
 
 
 class _ConsoleFormatter(logging.Formatter):
     def __init__(self, masker: Masker) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(name)s  %(message)s", "%H:%M:%S")
-        self._masker = masker
+        self._redactor = _late_redactor(masker)
 
     def format(self, record: logging.LogRecord) -> str:
         shown = " ".join(
@@ -60,7 +76,7 @@ class _ConsoleFormatter(logging.Formatter):
             if value not in ("", None, {})
         )
         line = super().format(record)
-        return self._masker.mask(f"{line}  {shown}" if shown else line)
+        return self._redactor().mask(f"{line}  {shown}" if shown else line)
 
 
 def set_up_logging(level: str, form: str, file: str | None, masker: Masker) -> None:

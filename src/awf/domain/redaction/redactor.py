@@ -1,0 +1,204 @@
+"""Everything that the gate writes down passes here: names, values and patterns.
+
+`suspicious` is for the way of every call: it looks at the JSON that is about to be hashed anyway, and where it says no,
+nothing has to be redacted. It may say yes too often, never no too often.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from awf.domain.redaction.custom_patterns import CustomPatterns
+from awf.domain.redaction.json_pairs import pair_spans
+from awf.domain.redaction.names import DROPPED, FOLDED, folded, is_secret_key
+from awf.domain.redaction.spans import MASK, covered, merged
+from awf.domain.redaction.token_patterns import token_spans
+from awf.domain.redaction.value_index import ValueIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from awf.domain.redaction.masker import Masker
+
+__all__ = ["Redactor"]
+
+_PASSES = 16
+# In small letters without separators: each secret name has one of these in it, each pattern without a long run, too.
+# They are told by their rarest letters, since most places must be passed over quickly.
+_STEMS = re.compile(
+    rb"k(?:e(?:n(?<=token)|y(?<=(?:pi|te|ss|th|on|ng|et|nt)key))|ie(?<=cookie))|c(?:re(?:t(?<=secret)|dential)|onnectionstring)"
+    rb"|w(?<=passw)|z(?<=authoriz)|ph(?<=passph)|b(?:earer|asic)|@|\\u"
+)
+_KEEPING_AT = bytes(sign for sign in DROPPED if sign != ord("@"))
+_RUNS = bytes(97 if chr(code) in "_-" or (code < 128 and chr(code).isalnum()) else 32 for code in range(256))
+_RUN = b"a" * 16
+_KEYS = re.compile(rb'(["\\])([^"\\]*+)\\*+" *+:')
+_BINARY = ("image", "audio")
+_BLOCKS = (
+    *_BINARY,
+    "text",
+    "resource",
+    "resource_link",
+)  # a secret that is such a word must not break results
+_STRINGS = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
+
+
+class Redactor:
+    def __init__(self, masker: Masker, *, keys: Iterable[str] = (), patterns: Iterable[str] = ()) -> None:
+        self._masker = masker
+        self._own = _folded_all(keys)
+        self._custom = CustomPatterns(patterns)
+        self._seen: ValueIndex | None = None  # the spellings in text, and
+        self._encoded = ValueIndex(())  # the same in JSON
+
+    # -- the way of every call ---------------------------------------------------------------------------------------
+
+    def suspicious(self, encoded: bytes, keys: Iterable[str] = ()) -> bool:
+        """Whether `redacted` may change what this is the JSON of: as msgspec writes it, or RFC 8785."""
+        if self.holds_values(encoded):
+            return True
+        plain = encoded.translate(FOLDED, _KEEPING_AT)
+        if _STEMS.search(plain) is not None or _RUN in encoded.translate(_RUNS):
+            return self._looks_close(encoded, plain, keys)
+        if (self._own or keys) and self._names_own(plain, keys):
+            return True
+        return bool(self._custom) and self._fits_custom(encoded)
+
+    def holds_values(self, encoded: bytes) -> bool:
+        """Whether a known secret may be in what this is the JSON of."""
+        index = self._masker.index
+        if index is not self._seen:
+            self._seen, self._encoded = index, _in_json(index)
+        return self._encoded.may_hold(encoded)
+
+    def _looks_close(self, encoded: bytes, plain: bytes, keys: Iterable[str]) -> bool:
+        if b"\\u" in encoded or self._names_own(plain, keys):
+            return True
+        for before, name in _KEYS.findall(encoded):
+            if before == b"\\" or is_secret_key(name.decode("utf-8", "replace")):
+                return True
+        if token_spans(encoded.decode("utf-8", "replace")):
+            return True
+        return bool(self._custom) and self._fits_custom(encoded)
+
+    def _names_own(self, plain: bytes, keys: Iterable[str]) -> bool:
+        return any(name in plain for name in (*self._own, *_folded_all(keys)))
+
+    def _fits_custom(self, encoded: bytes) -> bool:
+        """Expressions may have borders in them, so they are held against each text by itself."""
+        return any(self._custom.fit(msgspec.json.decode(one)) for one in _STRINGS.findall(encoded))
+
+    # -- what is written down ----------------------------------------------------------------------------------------
+
+    def mask(self, text: str, keys: Iterable[str] = ()) -> str:
+        """A text by itself: known values, patterns, and JSON in it."""
+        return self._mask(text, self._is_secret(keys))
+
+    def redacted(self, value: Any, keys: Iterable[str] = ()) -> Any:
+        """Plain data of the same shape. `keys`: more names whose values are secret."""
+        try:
+            return self._redacted(value, self._is_secret(keys), secret=False)
+        except RecursionError:
+            return MASK
+
+    def _redacted(self, value: Any, is_secret: Callable[[str], bool], *, secret: bool) -> Any:
+        if isinstance(value, str):
+            return (MASK if value else value) if secret else self._mask(value, is_secret)
+        if isinstance(value, dict):
+            return _by_masked_keys(self._entry(*entry, is_secret, secret=secret) for entry in value.items())
+        if isinstance(value, list | tuple):
+            return [self._redacted(item, is_secret, secret=secret) for item in value]
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return value
+        return MASK if secret or self._masker.index.spans(msgspec.json.encode(value)) else value
+
+    def _entry(
+        self, name: Any, item: Any, is_secret: Callable[[str], bool], *, secret: bool
+    ) -> tuple[Any, Any]:
+        """What the name says counts before and after: who redacts again has only the latter."""
+        shown = self._mask(name, is_secret) if isinstance(name, str) else name
+        secret = secret or is_secret(str(name)) or (shown != name and is_secret(str(shown)))
+        return shown, self._redacted(item, is_secret, secret=secret)
+
+    def _is_secret(self, keys: Iterable[str]) -> Callable[[str], bool]:
+        own = self._own | _folded_all(keys) if keys else self._own
+        return (lambda name: is_secret_key(name) or folded(name) in own) if own else is_secret_key
+
+    def _mask(self, text: str, is_secret: Callable[[str], bool]) -> str:
+        """Again until nothing changes, since one mask can uncover the border of another word."""
+        for _ in range(_PASSES):
+            masked = self._masker.mask(text)
+            if _is_worth_a_look(masked) or (is_secret is not is_secret_key and '"' in masked):
+                spans = [*token_spans(masked), *pair_spans(masked, is_secret)]
+                masked = covered(masked, merged(spans), MASK) if spans else masked
+            masked = self._custom.masked(masked)
+            if masked == text:
+                return text
+            text = masked
+        return MASK
+
+    # -- what agents get ---------------------------------------------------------------------------------------------
+
+    def without_values(self, value: Any) -> Any:
+        """Only known values masked, in all texts: for results, which are otherwise the server's own words."""
+        try:
+            return self._without_values(value)
+        except RecursionError:
+            return MASK
+
+    def _without_values(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._masker.mask(value)
+        if isinstance(value, dict):
+            if value.get("type") in _BINARY and self._masker.mask(str(value.get("data", ""))) != value.get(
+                "data"
+            ):
+                return {"type": "text", "text": f"{MASK} ({value['type']} left out: a secret is in it)"}
+            return _by_masked_keys(
+                (
+                    self._masker.mask(name) if isinstance(name, str) else name,
+                    item if name == "type" and item in _BLOCKS else self._without_values(item),
+                )
+                for name, item in value.items()
+            )
+        if isinstance(value, list | tuple):
+            return [self._without_values(item) for item in value]
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return value
+        return MASK if self._masker.index.spans(msgspec.json.encode(value)) else value
+
+
+def _is_worth_a_look(text: str) -> bool:
+    data = text.encode("utf-8", "surrogatepass")
+    return _STEMS.search(data.translate(FOLDED, _KEEPING_AT)) is not None or _RUN in data.translate(_RUNS)
+
+
+def _folded_all(names: Iterable[str]) -> frozenset[bytes]:
+    """Letters beyond ASCII are compared as they are, so the usual cases of them are all taken."""
+    cases = (case for name in names for case in (name, name.lower(), name.upper(), name.title()))
+    return frozenset(name for name in map(folded, cases) if name)
+
+
+def _by_masked_keys(items: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Two keys may look the same once they are masked; neither may go."""
+    made: dict[Any, Any] = {}
+    for name, item in items:
+        number, free = 1, name
+        while free in made:
+            number += 1
+            free = f"{name} ({number})"
+        made[free] = item
+    return made
+
+
+def _in_json(index: ValueIndex) -> ValueIndex:
+    """Most spellings are the same in JSON."""
+    changed = {
+        msgspec.json.encode(text.decode("utf-8", "replace"))[1:-1]
+        for text in index.texts
+        if b'"' in text or b"\\" in text or min(text) < 32
+    }
+    return ValueIndex([*index.texts, *changed]) if changed else index

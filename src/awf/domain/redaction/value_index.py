@@ -1,0 +1,137 @@
+"""Finds any of many known texts in a text, at a cost that hardly depends on how many they are.
+
+The text is taken in steps of a few bytes, and at each step eight (or four) bytes are looked up in a set. The set holds
+what can stand there if one of the known texts lies across: its bytes at every offset. So a clean text costs one walk
+through a set in C; only known texts whose bytes were met are searched for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from awf.domain.redaction.spans import merged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from awf.domain.redaction.spans import Span
+
+    _Families = dict[bytes, tuple[bytes, ...]]  # a text → it and all that begin with it
+
+__all__ = ["ValueIndex"]
+
+_AT_ONCE = 1 << 18  # bytes; so that other threads get their turn
+_MIDDLE, _LONG = (
+    7,
+    15,
+)  # bytes; so long must a text be to hold four, or eight, aligned bytes wherever it stands
+
+
+class _Grams(NamedTuple):
+    """The bytes that give known texts away."""
+
+    form: Literal["I", "Q"]  # as a memoryview has it
+    width: int
+    step: int  # every how many of them one is looked up
+    owners: Mapping[int, _Families]
+    known: frozenset[int]
+
+
+class ValueIndex:
+    def __init__(self, texts: Iterable[bytes]) -> None:
+        self.texts = sorted({text for text in texts if text})
+        self.longest = max(map(len, self.texts), default=0)
+        families = _families(self.texts)
+        self._short = {root: family for root, family in families.items() if len(root) < _MIDDLE}
+        middle = {root: family for root, family in families.items() if _MIDDLE <= len(root) < _LONG}
+        long = {root: family for root, family in families.items() if len(root) >= _LONG}
+        self._grams = (
+            *((_grams("Q", 8, long),) if long else ()),
+            *((_grams("I", 4, middle),) if middle else ()),
+        )
+        self._heads = {text[:3] for text in self.texts}
+
+    def may_hold(self, data: bytes) -> bool:
+        """False only if none of the texts is in there."""
+        size = len(data)
+        for grams in self._grams:
+            if size <= _AT_ONCE:
+                view = memoryview(data)[: size & -grams.width].cast(grams.form)
+                if not grams.known.isdisjoint(view[:: grams.step] if grams.step > 1 else view):
+                    return True
+            elif self._met(grams, data):
+                return True
+        return any(text in data for text in self._short) if self._short else False
+
+    def spans(self, data: bytes) -> list[Span]:
+        """Where the texts stand; what overlaps is one."""
+        return merged(self.found(data)) if self.may_hold(data) else []
+
+    def found(self, data: bytes) -> list[Span]:
+        """Every place of every text."""
+        found = []
+        for family in self._candidates(data).values():
+            for text in family:
+                at = data.find(text)
+                while at >= 0:
+                    found.append((at, at + len(text)))
+                    at = data.find(text, at + 1)
+        return found
+
+    def begun(self, data: bytes) -> int:
+        """How many bytes at the end may be the beginning of a text that goes on."""
+        start = 0
+        if spans := self.spans(data):
+            begin, start = spans[-1]
+            if len(data) - begin < self.longest and self.goes_on(data[begin:]):
+                return len(data) - begin
+        for place in range(max(start, len(data) - self.longest + 1), len(data)):
+            head = data[place : place + 3]
+            if (len(head) < 3 or head in self._heads) and self.goes_on(data[place:]):
+                return len(data) - place
+        return 0
+
+    def goes_on(self, beginning: bytes) -> bool:
+        """Whether one of the texts begins like this and is longer."""
+        from bisect import bisect_right
+
+        at = bisect_right(self.texts, beginning)
+        return at < len(self.texts) and self.texts[at].startswith(beginning)
+
+    def _candidates(self, data: bytes) -> _Families:
+        near = {root: family for root, family in self._short.items() if root in data}
+        for grams in self._grams:
+            for gram in self._met(grams, data):
+                near |= grams.owners[gram]
+        return near
+
+    @staticmethod
+    def _met(grams: _Grams, data: bytes) -> set[int]:
+        view = memoryview(data)[: len(data) & -grams.width].cast(grams.form)[:: grams.step]
+        at_once = _AT_ONCE // (grams.width * grams.step)
+        met: set[int] = set()
+        for start in range(0, len(view), at_once):
+            met |= grams.known.intersection(view[start : start + at_once])
+        return met
+
+
+def _families(texts: list[bytes]) -> _Families:
+    """Texts that begin with another one are found where that one is."""
+    grown: dict[bytes, list[bytes]] = {}
+    root: bytes | None = None
+    for text in texts:  # sorted, so that they follow it
+        if root is None or not text.startswith(root):
+            root = text
+        grown.setdefault(root, []).append(text)
+    return {root: tuple(family) for root, family in grown.items()}
+
+
+def _grams(form: Literal["I", "Q"], width: int, families: _Families) -> _Grams:
+    shortest = min(map(len, families))
+    step = max(step for step in (1, 2, 4) if step == 1 or shortest >= width * (step + 1) - 1)
+    owners: dict[int, _Families] = {}
+    for root, family in families.items():
+        for offset in range(width * step):
+            (gram,) = memoryview(root[offset : offset + width]).cast(form)
+            owners.setdefault(gram, {})[root] = family
+    return _Grams(form, width, step, owners, frozenset(owners))

@@ -1,0 +1,89 @@
+"""Every spelling of a secret is masked also where it comes in pieces, and sealed where it must come back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from awf.domain.redaction import MASK, Masker
+from awf.domain.redaction.spellings import spellings
+from awf.domain.redaction.value_index import ValueIndex
+
+SECRET = 'c0rrect/h+rse "ö"'
+LONG = "-----\n" + "MIIBVgIBADANBgkqh" * 400
+
+
+def masker(*values: str) -> Masker:
+    made = Masker()
+    for number, value in enumerate(values):
+        made.add(f"s{number}", value)
+    return made
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
+@pytest.mark.parametrize("spelled", sorted(set(spellings(SECRET)), key=len))
+def test_a_spelling_is_masked_wherever_it_is_cut(spelled, size):
+    text = f"say {spelled} and {spelled[:-1]}, {spelled}."
+    whole = masker(SECRET).mask(text)
+    assert whole.startswith("say ***")
+    pieces = masker(SECRET).text()
+    cut = [pieces.feed(text[at : at + size]) for at in range(0, len(text), size)]
+    assert "".join(cut) + pieces.close() == whole
+    stream, data = masker(SECRET).stream(), text.encode()
+    out = [stream.feed(data[at : at + size]) for at in range(0, len(data), size)]
+    assert b"".join(out) + stream.close() == whole.encode()
+
+
+def test_text_that_begins_like_no_spelling_is_not_held_back():
+    pieces = masker(LONG).text()
+    assert pieces.feed("hello ") == "hello "
+
+
+def test_a_value_of_many_lines_is_masked_plain_and_in_json():
+    made = masker(LONG)
+    assert made.mask(f"a {LONG} b") == f"a {MASK} b"
+    assert made.mask("a " + LONG.replace("\n", "\\n") + " b") == f"a {MASK} b"
+
+
+@pytest.mark.parametrize("spelled", sorted(set(spellings(SECRET)), key=len))
+def test_every_spelling_is_sealed_and_comes_back(spelled):
+    made = masker(SECRET, "another-one")
+    text = f"x {spelled} y another-one"
+    sealed = made.seal(text)
+    assert spelled not in sealed
+    assert made.is_readable(sealed)
+    assert made.unseal(sealed) == text
+    assert Masker().mask(sealed) == f"x {MASK} y {MASK}"
+
+
+def test_a_value_that_is_nothing_but_asterisks_is_no_secret():
+    assert masker("******", " **** ").mask("a ****** b") == "a ****** b"
+
+
+def test_a_value_with_a_line_break_at_its_end_is_known_without_it():
+    assert masker("hunter22\n").mask("it is hunter22, yes") == f"it is {MASK}, yes"
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(min_size=1, max_size=50), max_size=6), st.binary(max_size=200), st.data())
+def test_an_index_finds_every_text_at_every_place(texts, around, data):
+    index = ValueIndex(texts)
+    if texts:
+        one = data.draw(st.sampled_from(texts))
+        at = data.draw(st.integers(0, len(around)))
+        holding = around[:at] + one + around[at:]
+        assert index.may_hold(holding)
+        assert any(start <= at and at + len(one) <= end for start, end in index.spans(holding))
+    found = index.spans(around)
+    assert bool(found) == any(text in around for text in texts)
+
+
+@pytest.mark.parametrize("length", [5, 10, 20, 30, 60])
+def test_an_index_finds_a_text_in_one_of_many_megabytes(length):
+    text = bytes(range(1, length + 1))
+    index = ValueIndex([text])
+    for at in (0, 262_137, 262_144 - length // 2, 1_000_001):
+        data = b"." * at + text + b"." * 100
+        assert index.spans(data) == [(at, at + length)]
+    assert not index.may_hold(b"." * 1_000_000)
