@@ -98,11 +98,15 @@ class QuickCall:
     def came(self, raw: dict[str, Any] | None, reason: Exception | None) -> None:
         """The server has answered, or cannot."""
         self._pending = None
-        self.offer.server.ended(self.exchange, self.lane, reason)
+        server, exchange, lane = self.offer.server, self.exchange, self.lane
         if raw is not None and self.crossing is not None and asks(raw, self.crossing):
-            self._pending = self.exchange.task = spawn(self._go_on(raw), "a call with questions")
-        else:
-            self._end(raw, reason)
+            server.ended(exchange, lane)
+            self._pending = exchange.task = spawn(self._go_on(raw), "a call with questions")
+            return
+        try:
+            self._end(raw, reason)  # the client first
+        finally:
+            server.ended(exchange, lane, reason)
 
     async def _go_on(self, raw: dict[str, Any]) -> None:
         """The server wants to know something first: from here on it is a call like any other."""
@@ -125,7 +129,7 @@ class QuickCall:
         except Exception:  # noqa: BLE001  whoever waits must get an answer
             _log.exception("the answer of %s could not be passed on", self.offer.tool.name)
             outcome = RpcError(-32603, _FAILED)
-        self._tell(outcome)
+        self._leave(outcome)
 
     def cancel(self) -> None:
         """As that of a task. The server is told; where it was too slow, the client as well."""
@@ -142,4 +146,9 @@ class QuickCall:
     def _abandon(self) -> None:
         self._pending = None
         self._host.abandoned(self)
-        self._tell(None)
+        self._leave(None)
+
+    def _leave(self, outcome: dict[str, Any] | RpcError | None) -> None:
+        """Nothing holds it any more but what it holds: then it goes without the garbage collector."""
+        self.exchange.task = None
+        self._tell(outcome)

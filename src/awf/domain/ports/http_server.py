@@ -125,6 +125,10 @@ class HttpRequest(Protocol):
         """What a quick handler would return if it were one that is waited for."""
         ...
 
+    def fail(self) -> None:
+        """For a quick handler, instead of `answer`: what happens when others raise an error."""
+        ...
+
     def on_stop(self, tell: Callable[[], object]) -> None:
         """For a quick handler: the server does not wait any longer, and answers in its place."""
         ...

@@ -95,16 +95,18 @@ class HttpConnection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Most clients that send no more have left. The others may still get an answer that is not a stream."""
         self._ended = True
-        if self._running is not None:
-            self._running.leave()
-            if self._running.streamed is not None and self._running.left:
+        request = self._running
+        if request is not None:
+            request.leave()
+            if request.streamed is not None and request.left:
                 self._transport.abort()
         return self._running is not None or self._full
 
     def connection_lost(self, _reason: Exception | None) -> None:
-        if self._running is not None:
-            self._running.leave()
-            self._over()
+        request = self._over()
+        if request is not None:
+            request.leave()
+            request.leaving = None
         for waiter in self._drained:
             if not waiter.done():
                 waiter.set_exception(ClientGone())
@@ -242,6 +244,9 @@ class HttpConnection(asyncio.Protocol):
             _log.exception("a request failed: %s %s", request.method, request.path)
             self._fail(request, _FAILED)
 
+    def failed(self, request: Request) -> None:
+        self._fail(request, _FAILED)
+
     def finished(self, request: Request) -> None:
         if request.streamed is not None:
             self._done(request, keep=request.streamed.keep)
@@ -288,15 +293,17 @@ class HttpConnection(asyncio.Protocol):
         if self._running is not request:
             return
         self._over()
+        request.leaving = request.stopping = None
         if keep:
             self._advance()
         else:
             self._transport.close()
 
-    def _over(self) -> None:
-        self._running = None
+    def _over(self) -> Request | None:
+        request, self._running = self._running, None
         if self._quick_end is not None and not self._quick_end.done():
             self._quick_end.set_result(None)
+        return request
 
     # Ends
 

@@ -34,6 +34,10 @@ class Carrier(Protocol):
         """That of a quick handler."""
         ...
 
+    def failed(self, request: Request) -> None:
+        """There will be no answer of a quick handler."""
+        ...
+
     def stays(self, asked: ReadRequest) -> bool:
         """Whether the connection is kept after the answer."""
         ...
@@ -104,6 +108,9 @@ class Request:
 
     def answer(self, reply: HttpReply | None) -> None:
         self._carrier.answer(self, reply)
+
+    def fail(self) -> None:
+        self._carrier.failed(self)
 
     def stream(self, status: int = 200, headers: Sequence[tuple[str, str]] = ()) -> Stream:
         if self.streamed is not None:

@@ -33,7 +33,7 @@ class Begun:
 
     def __init__(self, owner: Owner, channel: Channel, done: Done) -> None:
         self.channel = channel
-        self.call: Call
+        self.call: Call | None = None  # until it is over, so that both go without the garbage collector
         self._owner = owner
         self._done = done
         self._over = False
@@ -45,8 +45,9 @@ class Begun:
         self._over = True
         if self._work is not None:
             self._work.cancel()
-        elif self.channel.correlation.forget(self.call):
+        elif self.call is not None and self.channel.correlation.forget(self.call):
             self.channel.give_up(self.call)
+        self.call = None
 
     # As a future
 
@@ -55,7 +56,7 @@ class Begun:
 
     def set_result(self, result: dict[str, Any]) -> None:
         if not self._over:
-            self._over = True
+            self._over, self.call = True, None
             self._done(result, None)
 
     def set_exception(self, reason: Exception) -> None:
@@ -64,7 +65,7 @@ class Begun:
         if isinstance(reason, SessionLost) and self._work is None:
             self._work = self._owner.send_again(self)
             return
-        self._over = True
+        self._over, self.call = True, None
         self._owner.failed(self, reason)
         self._done(None, reason)
 

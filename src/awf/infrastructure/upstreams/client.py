@@ -165,6 +165,7 @@ class McpClient:
 
     async def _sent_again(self, begun: Begun) -> None:
         call = begun.call
+        assert call is not None
         try:
             channel = await self._connected(instead_of=begun.channel)
             result = await self._exchange(channel, call.method, call.params, None, call.headers, call.tag)

@@ -137,11 +137,12 @@ class HttpChannel:
             plain = frames.plain_answer(answer.whole())
             if plain is not None and plain[0] == call.number:
                 answer.finish()
+                answer.tag = None
                 self.correlation.settle(*plain)
                 return
         elif answer.failure is None and (usual or not answer.status) and answer.held < HELD:
             return  # more is to come
-        answer.tell = None
+        answer.tell = answer.tag = None
         call.carrier = self._background.start(self._read_on(call, answer), f"reading from {self._name}")
 
     async def _read_on(self, call: Call, answer: QuickAnswer) -> None:
@@ -158,7 +159,7 @@ class HttpChannel:
         if isinstance(call.carrier, asyncio.Task):
             call.carrier.cancel()
         else:
-            call.carrier.tell = None
+            call.carrier.tell = call.carrier.tag = None
             call.carrier.abort()
         self._tell_off(call)
 

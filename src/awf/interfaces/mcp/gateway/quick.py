@@ -151,17 +151,19 @@ class _Answering:
         reach, exchange, session = self._reach, self._exchange, self._way.session
         if session is not None and session.tasks.get(exchange.id) is self.call:
             del session.tasks[exchange.id]  # before the answer: with it a client may use the id again
-        reply: HttpReply | None
-        if outcome is None:
+        reply: HttpReply | None = None
+        if outcome is None and session is None:
+            self._request.fail()  # it was the client, who has left
+        elif outcome is None:
             reply = reach.abandon()
         elif isinstance(outcome, RpcError):
             status = status_of(outcome) if exchange.client.modern else 200
             reply = reach.finish(failure(exchange.id, outcome), status)
         else:
             reply = reach.finish(success(exchange.id, outcome))
-        if not self._stopped:
+        if not self._stopped and (outcome is not None or session is not None):
             self._request.answer(reply)
-        del self._door.pending[reach]
+        del self.call, self._door.pending[reach]
         self._way.admission.release()
         self._door.book.requested("POST", 200 if reply is None else reply.status)
 
