@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from awf.bootstrap.app import App
     from awf.bootstrap.gate_rules import GateRules
     from awf.domain.gateway_file import GatewayFile, GatewayServer, Listen
-    from awf.domain.ports.http_server import HttpHandler, HttpServer
+    from awf.domain.ports.http_server import HttpHandler, HttpServer, QuickHandler
     from awf.domain.ports.pin_store import PinStore
     from awf.domain.ports.upstream import Upstreams
     from awf.domain.problem import Problem
@@ -151,12 +151,12 @@ class GatewayHouse:
             verifier = verifier_for(listen.oauth, self._app.http(), folder)
         return Admission(listen, addresses, verifier, time.monotonic, is_open)
 
-    def http_server(self, handler: HttpHandler, listen: Listen) -> HttpServer:
+    def http_server(self, handler: HttpHandler, quick: QuickHandler, listen: Listen) -> HttpServer:
         from awf.domain.ports.http_server import ServerLimits
         from awf.infrastructure.http_server import LeanHttpServer
 
         limits = ServerLimits(max_body=listen.max_request, connections=4096)
-        return LeanHttpServer(handler, limits)
+        return LeanHttpServer(handler, limits, quick)
 
     def fingerprint(self) -> Any:
         """Changes when the file does, or what it refers to may have."""

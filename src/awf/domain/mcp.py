@@ -28,6 +28,7 @@ __all__ = [
     "UNSUPPORTED_VERSION",
     "Era",
     "RpcError",
+    "Verbatim",
     "modern_meta",
 ]
 
@@ -46,6 +47,19 @@ MODERN_CODES = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSI
 
 RESERVED_META = "io.modelcontextprotocol/"
 CLIENT_INFO: dict[str, Any] = {"name": "awf", "version": __version__}
+
+
+class Verbatim(dict[str, Any]):
+    """A result together with the bytes it was read from, one line, for doors that pass it on to the letter.
+
+    Whoever changes something makes a plain dict of it.
+    """
+
+    __slots__ = ("written",)
+
+    def __init__(self, value: dict[str, Any], written: bytes) -> None:
+        super().__init__(value)
+        self.written = written
 
 
 class RpcError(Exception):

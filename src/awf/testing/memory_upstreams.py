@@ -15,9 +15,9 @@ from awf.domain.errors import AwfError
 from awf.domain.mcp import LEGACY_VERSIONS, METHOD_NOT_FOUND, MODERN_VERSIONS, Era, RpcError, modern_meta
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
-    from awf.domain.ports.upstream import Guise, Hearer
+    from awf.domain.ports.upstream import Done, Guise, Hearer
 
 __all__ = ["Asked", "Gate", "MemoryServer", "MemoryWay", "text"]
 
@@ -337,6 +337,28 @@ class MemoryWay:
             if not work.cancelled():
                 work.exception()  # nobody may be left to fetch it
             asked.over()
+
+    def begin(
+        self,
+        method: str,
+        params: dict[str, Any],
+        done: Done,
+        *,
+        headers: Mapping[str, str] | None = None,
+        tag: object = None,
+    ) -> asyncio.Task[None] | None:
+        if not self.connected or self.era is None or self.closed:
+            return None
+        work = self._told(self.exchange(method, params, headers=headers, tag=tag), done)
+        return asyncio.get_running_loop().create_task(work, name=f"{method}, begun")
+
+    async def _told(self, work: Coroutine[Any, Any, dict[str, Any]], done: Done) -> None:
+        try:
+            result = await work
+        except (AwfError, RpcError) as reason:
+            done(None, reason)
+        else:
+            done(result, None)
 
     async def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
         await self.connect()

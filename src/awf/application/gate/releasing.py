@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from awf.domain.ports.artifact_store import Artifact
     from awf.domain.redaction.redactor import Redactor
 
-__all__ = ["Released", "Releasing", "as_raw", "result_of"]
+__all__ = ["Released", "Releasing", "as_raw", "received"]
 
 
 class Released(NamedTuple):
@@ -52,7 +52,7 @@ class Releasing:
             raw, encoded = self._cleaned(raw, encoded, keys)
         output = hashlib.sha256(encoded).hexdigest()
         if raw is not result.raw and (raw is not whole or result.raw is not None):
-            result = result_of(raw, whole=result.raw is not None)
+            result = received(raw, whole=result.raw is not None)
         return Released(result if label == PLAIN else labelled(result, label), label, output, artifact)
 
     def _cleaned(self, raw: dict[str, Any], encoded: bytes, keys: tuple[str, ...]) -> tuple[dict[str, Any], bytes]:
@@ -87,7 +87,7 @@ def as_raw(result: ToolResult) -> dict[str, Any]:
     return raw
 
 
-def result_of(raw: dict[str, Any], *, whole: bool = True) -> ToolResult:
+def received(raw: dict[str, Any], *, whole: bool = True) -> ToolResult:
     """`whole`: for doors that pass it on as it is."""
     content, meta = raw.get("content"), raw.get("_meta")
     return ToolResult(

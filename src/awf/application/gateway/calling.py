@@ -10,10 +10,12 @@ import msgspec
 
 from awf.application.gate.origin import NeedsInput
 from awf.application.gate.passage import Gated
-from awf.application.gate.releasing import as_raw, result_of
+from awf.application.gate.releasing import as_raw, received
 from awf.application.gateway.asking import ClientAsking, answer_of, question_of
-from awf.application.gateway.eras import crossed_result
-from awf.application.tools.pipeline import ERROR_KEY, failed
+from awf.application.gateway.eras import crossed_result, upstream_meta
+from awf.application.gateway.forwarding import crossed
+from awf.application.gateway.quick_call import QuickCall
+from awf.application.tools.pipeline import ERROR_KEY, NO_SPAN, failed, result_of
 from awf.domain.errors import AwfError
 from awf.domain.mcp import HEADER_MISMATCH, INVALID_PARAMS, RpcError
 from awf.domain.mirroring import mirrored_headers
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
     from awf.application.gateway.call_book import CallBook, Outcome
     from awf.application.gateway.client import Client, Exchange
     from awf.application.gateway.composition import CallPlan
+    from awf.application.gateway.eras import Lowering
     from awf.application.gateway.forwarding import Forwarding
     from awf.application.gateway.offers import KnownToGate, Offer
     from awf.application.gateway.origins import Origins
+    from awf.application.gateway.quick_call import Tell
     from awf.application.tools.pipeline import CallPipeline
     from awf.domain.tool import CallContext, ToolErrorCode
 
@@ -47,11 +51,13 @@ class ToolCalls:
         forwarding: Forwarding,
         book: CallBook,
         info: dict[str, Any],
-        origins: Origins | None = None,
+        lowering: Lowering,
+        origins: Origins,
     ) -> None:
         self._origins = origins
         self._pipeline = pipeline
         self._info = info
+        self._lowering = lowering
         self._forwarding = forwarding
         self._book = book
 
@@ -98,15 +104,17 @@ class ToolCalls:
             self._book.ended(entry, outcome, code)
         if objection is not None:
             raise objection
-        if result.raw is not None:
-            return result.raw
-        own = as_raw(result)
-        if not client.modern:
-            return own
-        return crossed_result("tools/call", own, to_modern=True, server_info=self._info)
+        return self._for_client(client, result)
+
+    def _for_client(self, client: Client, result: ToolResult) -> dict[str, Any]:
+        raw = result.raw
+        if raw is None:
+            raw = as_raw(result)
+            if client.modern:
+                return crossed_result("tools/call", raw, to_modern=True, server_info=self._info)
+        return self._lowering.result(client.version, raw) if client.version < "2025-11-25" else raw
 
     def _gated(self, known: KnownToGate, exchange: Exchange) -> Gated:
-        assert self._origins is not None
         origin = self._origins.of(exchange.client, exchange.headers)
         return Gated(known.gate, known.tool, origin, ClientAsking(exchange))
 
@@ -123,29 +131,121 @@ class ToolCalls:
         plan = published.plan
         sent = arguments if plan.changes_nothing else _filled(plan, arguments, exchange)
         meta = {**exchange.meta, **context.trace} if context.trace else exchange.meta
-        passed = {**params, "name": published.tool, "arguments": sent}
-        if meta:
-            passed["_meta"] = meta
+        passed = _passed(params, published.tool, sent, meta)
         headers, asked = plan.mirrored(sent) or None, (published.tool, arguments)
         try:
             raw = await self._forwarding.send(
                 offer.server, exchange, "tools/call", passed, headers, asked=asked
             )
         except RpcError as error:
-            clean = self._cleaner(plan, sent)
-            raise RpcError(error.code, clean(error.message), _cleaned_data(error.data, clean)) from error
+            raise self._objection(plan, sent, error) from error
         except AwfError as error:
-            code = _TOOL_CODES.get(error.code, "EXECUTION_FAILED")
-            text = self._pipeline.observers.masker.mask(f"{error.message} {error.hint}".strip())
-            raise ToolFailure(code, text) from error
+            raise self._failure(error) from error
+        return self._received(plan, sent, raw)
+
+    def _objection(self, plan: CallPlan, sent: Mapping[str, Any], error: RpcError) -> RpcError:
+        clean = self._cleaner(plan, sent)
+        return RpcError(error.code, clean(error.message), _cleaned_data(error.data, clean))
+
+    def _failure(self, error: AwfError) -> ToolFailure:
+        code = _TOOL_CODES.get(error.code, "EXECUTION_FAILED")
+        return ToolFailure(
+            code, self._pipeline.observers.masker.mask(f"{error.message} {error.hint}".strip())
+        )
+
+    def _received(self, plan: CallPlan, sent: Mapping[str, Any], raw: dict[str, Any]) -> ToolResult:
         if raw.get("isError") is True:
             raw = _cleaned(raw, self._cleaner(plan, sent))
-        return result_of(plan.result(raw))
+        return received(plan.result(raw))
+
+    # The same in two steps, without waiting in between
+
+    def begin(
+        self, offer: Offer, exchange: Exchange, params: dict[str, Any], arguments: dict[str, Any], tell: Tell
+    ) -> QuickCall | None:
+        """Send it at once. None where there is more to do than that: nothing has happened then, and `call` is the way.
+
+        It is checked and recorded like any other; what has to be asked before it goes out needs the other way.
+        """
+        if not self._pipeline.in_two_steps or "requestState" in params or "progressToken" in exchange.meta:
+            return None
+        if offer.gated is not None:
+            return None
+        client, published, server = exchange.client, offer.published, offer.server
+        lane = server.lane_now(client)
+        era = lane.upstream.era if lane is not None else None
+        if lane is None or era is None or (offer.mirrored and client.modern) or offer.check(arguments):
+            return None
+        crossing = None if era.modern is client.modern else era
+        if crossing is not None and client.modern and client.interactive:
+            return None
+        plan = published.plan
+        try:
+            sent = arguments if plan.changes_nothing else _filled(plan, arguments, exchange)
+            headers = plan.mirrored(sent) or None
+        except Exception:  # noqa: BLE001  the other way tells
+            return None
+        meta = exchange.meta if crossing is None else upstream_meta(exchange.meta, client, crossing)
+        passed = _passed(params, published.tool, sent, meta)
+        quick = exchange.task = QuickCall(self, offer, exchange, lane, passed, sent, crossing, tell)
+        pending = server.begin(exchange, "tools/call", passed, headers, lane, quick.came)
+        if pending is None:
+            exchange.task = None
+            return None
+        entry = self._book.begun(published.server, published.tool, offer.tool.name, client.name)
+        quick.begun(pending, entry, self._pipeline.begun(offer.tool, arguments))
+        return quick
+
+    def concluded(
+        self, quick: QuickCall, raw: dict[str, Any] | None, reason: Exception | None
+    ) -> dict[str, Any] | RpcError:
+        """What the client gets: the result, or the objection of the server."""
+        offer, client, observing = quick.offer, quick.exchange.client, quick.observing
+        objection: RpcError | None = None
+        if raw is not None:
+            if quick.crossing is not None:
+                raw = crossed("tools/call", raw, client, quick.crossing)
+            if observing is None and offer.published.plan.keeps(raw):
+                self._book.ended(quick.entry, "ok")  # nobody wants to look into it
+                return raw if client.version >= "2025-11-25" else self._lowering.result(client.version, raw)
+            result = self._received(offer.published.plan, quick.sent, raw)
+        elif isinstance(reason, RpcError):
+            objection = self._objection(offer.published.plan, quick.sent, reason)
+            result = failed("EXECUTION_FAILED", objection.message)
+        else:
+            assert reason is not None
+            error = self._failure(reason) if isinstance(reason, AwfError) else reason
+            result = result_of(offer.tool, error)
+        if observing is not None:
+            observing.ended(NO_SPAN, result)
+        self._book.ended(quick.entry, *_outcome(result))
+        return objection or self._for_client(client, result)
+
+    async def answered(self, quick: QuickCall, raw: dict[str, Any]) -> dict[str, Any]:
+        headers = quick.offer.published.plan.mirrored(quick.sent) or None
+        return await self._forwarding.answering(
+            quick.offer.server, quick.exchange, "tools/call", quick.passed, headers, quick.lane, raw
+        )
+
+    def abandoned(self, quick: QuickCall) -> None:
+        if quick.observing is not None:
+            quick.observing.ended(NO_SPAN, cancelled=True)
+        self._book.ended(quick.entry, "cancelled", "CANCELLED")
 
     def _cleaner(self, plan: CallPlan, sent: Mapping[str, Any]) -> Callable[[str], str]:
         """Error texts must tell neither what the agent does not know of nor what is secret."""
         mask = self._pipeline.observers.masker.mask
         return lambda text: mask(plan.cleaned(text, sent))
+
+
+def _passed(
+    params: dict[str, Any], tool: str, arguments: dict[str, Any], meta: dict[str, Any]
+) -> dict[str, Any]:
+    """The params as the server gets them."""
+    passed = {**params, "name": tool, "arguments": arguments}
+    if meta:
+        passed["_meta"] = meta
+    return passed
 
 
 def _facts(client: Client) -> dict[str, str]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from awf.application.gateway.places import Places
 
-__all__ = ["ABILITIES", "LEVELS", "Client", "Exchange", "Reach"]
+__all__ = ["ABILITIES", "LEVELS", "Client", "Exchange", "Reach", "Work"]
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _ABILITIES = {
@@ -39,6 +39,12 @@ class Reach(Protocol):
         ...
 
 
+class Work(Protocol):
+    """A task, or something else that can be stopped like one."""
+
+    def cancel(self) -> object: ...
+
+
 class Client:
     """Whoever asks. What it has told of itself does not change; the rest belongs to sessions."""
 
@@ -56,6 +62,7 @@ class Client:
         "standing",
         "subscriptions",
         "version",
+        "ways",
     )
 
     def __init__(
@@ -81,6 +88,7 @@ class Client:
         self.context = ""  # the security context of its latest request, where a gate wants to know
         self.standing: Reach | None = None  # what is heard outside of any request
         self.subscriptions: set[str] = set()
+        self.ways: dict[str, tuple[object, ...]] = {}  # what servers remember of where its requests go
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._asked = 0
 
@@ -197,7 +205,7 @@ class Exchange:
         self.headers = headers  # by their names in small letters
         self.patience = math.inf  # what its server has, in seconds
         self.deadline = math.inf  # by the monotonic clock; -inf: it was over
-        self.task: asyncio.Task[Any] | None = None  # the one that works on it, where that is known
+        self.task: Work | None = None  # what works on it, where that is known
         self._place: Places | None = None
         self._pauses = 0
 
@@ -234,6 +242,9 @@ class Exchange:
         """Without a place: whoever has it now may be waiting for this very request."""
         self._pauses -= 1
         self.moved()
+
+    def has_place(self, places: Places) -> None:
+        self._place = places
 
     async def take_place(self, places: Places) -> None:
         """One of those that its server has."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from awf.application.gateway.client import Exchange
+    from awf.application.gateway.client import Exchange, Work
 
 __all__ = ["Clockwork"]
 
@@ -19,7 +19,7 @@ class Clockwork:
     def __init__(self, patience: float) -> None:
         self._patience = patience
         self._tick = max(0.02, min(1.0, patience / 20))
-        self._running: dict[Exchange, asyncio.Task[Any]] = {}
+        self._running: dict[Exchange, Work] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self, exchange: Exchange) -> None:
@@ -39,7 +39,7 @@ class Clockwork:
         if exchange.deadline != -math.inf:
             return False
         task = self._running.get(exchange)
-        return task is not None and task.uncancel() == 0
+        return isinstance(task, asyncio.Task) and task.uncancel() == 0
 
     def _look(self) -> None:
         now = time.monotonic()

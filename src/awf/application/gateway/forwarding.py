@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from awf.application.gateway.server import Server
     from awf.domain.mcp import Era
 
-__all__ = ["Forwarding"]
+__all__ = ["Forwarding", "asks", "crossed"]
 
 ROUNDS = 20  # a server that asks on and on
 
@@ -62,7 +62,7 @@ class Forwarding:
             result = await self._parking.again(exchange, params, bound_to=bound)
         except RpcError as error:
             raise crossed_error(method, error, to_modern=True) from error
-        return _crossed(method, result, exchange.client, server.last_era)
+        return crossed(method, result, exchange.client, server.last_era)
 
     async def _sent(
         self,
@@ -82,14 +82,16 @@ class Forwarding:
         sent = {**params, "_meta": upstream_meta(meta, client, era)}
         try:
             if era.modern:
-                result = await self._answering(server, exchange, method, sent, headers, lane)
+                result = await server.request(exchange, method, sent, headers=headers, lane=lane)
+                if asks(result, era):
+                    result = await self.answering(server, exchange, method, sent, headers, lane, result)
             else:
                 result = await self._parked(server, exchange, method, sent, lane, bound)
         except RpcError as error:
             raise crossed_error(method, error, to_modern=client.modern) from error
-        return _crossed(method, result, client, era)
+        return crossed(method, result, client, era)
 
-    async def _answering(
+    async def answering(
         self,
         server: Server,
         exchange: Exchange,
@@ -97,12 +99,10 @@ class Forwarding:
         params: dict[str, Any],
         headers: Mapping[str, str] | None,
         lane: Lane,
+        result: dict[str, Any],
     ) -> dict[str, Any]:
         """Servers of the newer era ask in their answer; clients of the older one are asked meanwhile."""
-        for _ in range(ROUNDS):
-            result = await server.request(exchange, method, params, headers=headers, lane=lane)
-            if result.get("resultType") != "input_required":
-                return result
+        for _ in range(ROUNDS - 1):
             asked = result.get("inputRequests")
             answers = {}
             for key, question in (asked if isinstance(asked, dict) else {}).items():
@@ -112,6 +112,9 @@ class Forwarding:
             params["inputResponses"] = answers
             if "requestState" in result:
                 params["requestState"] = result["requestState"]
+            result = await server.request(exchange, method, params, headers=headers, lane=lane)
+            if result.get("resultType") != "input_required":
+                return result
         raise RpcError(-32603, f'MCP server "{server.name}" asks for more and more input.')
 
     async def _parked(
@@ -133,7 +136,12 @@ class Forwarding:
         return await self._parking.begin(exchange, work, bound_to=bound)
 
 
-def _crossed(method: str, result: dict[str, Any], client: Client, era: Era | None) -> dict[str, Any]:
+def asks(result: Mapping[str, Any], era: Era) -> bool:
+    """Whether a server of this era wants to know something before it goes on."""
+    return era.modern and result.get("resultType") == "input_required"
+
+
+def crossed(method: str, result: dict[str, Any], client: Client, era: Era | None) -> dict[str, Any]:
     if result.get("resultType", "complete") != "complete":
         return result
     info = era.server_info if era is not None else {}

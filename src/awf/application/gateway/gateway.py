@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from awf.application.gate.gate import Gate
     from awf.application.gateway.fleet import GatewayParts
+    from awf.application.gateway.quick_call import QuickCall, Tell
     from awf.application.gateway.server import Server
     from awf.domain.gateway_file import GatewayFile
     from awf.domain.ports.tracer import Attribute, Span
@@ -63,7 +64,9 @@ class Gateway:
         self._parking = Parking()
         self._forwarding = Forwarding(self._parking)
         self._pipeline = CallPipeline(parts.observers)
-        self.calls = ToolCalls(self._pipeline, self._forwarding, parts.book, self.info, self.origins)
+        self.calls = ToolCalls(
+            self._pipeline, self._forwarding, parts.book, self.info, parts.lowering, self.origins
+        )
         self._masker = parts.observers.masker
         self._resources = Resources(self._forwarding)
         self._watching = Watching()
@@ -148,6 +151,14 @@ class Gateway:
             _log.exception("%s failed", method[:200])
             raise RpcError(-32603, "Internal error: the gateway failed on this request.") from error
 
+    def begin_call(self, exchange: Exchange, params: dict[str, Any], tell: Tell) -> QuickCall | None:
+        """A plain `tools/call`, sent at once; `tell` hears what came of it. None: `answer` it."""
+        name, arguments = params.get("name"), params.get("arguments")
+        if type(name) is not str or type(arguments) is not dict:
+            return None
+        offer = self.fleet.offers.known(name, exchange.client.profile)
+        return None if offer is None else self.calls.begin(offer, exchange, params, arguments, tell)
+
     async def _handled(
         self, handle: Handle | None, exchange: Exchange, method: str, params: dict[str, Any]
     ) -> Answer:
@@ -222,10 +233,7 @@ class Gateway:
             offer = self.fleet.offers.find(name, client.profile)
         if offer is None:
             raise await self._unknown_tool(name, arguments, exchange)
-        result = await self.calls.call(offer, exchange, params, arguments)
-        if client.version < "2025-11-25":
-            return self.fleet.lowering.result(client.version, result)
-        return result
+        return await self.calls.call(offer, exchange, params, arguments)
 
     async def _unknown_tool(self, name: str, arguments: dict[str, Any], exchange: Exchange) -> RpcError:
         client = exchange.client

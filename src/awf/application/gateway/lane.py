@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from awf.application.gateway.client import Client
     from awf.domain.mcp import Era
-    from awf.domain.ports.upstream import Upstreams
+    from awf.domain.ports.upstream import Done, Pending, Upstreams
 
-__all__ = ["Lane", "LaneKey", "News", "lane_key"]
+__all__ = ["Lane", "LaneKey", "News", "announcements", "guise_of", "lane_key", "least_grave"]
 
 _CHANGES = {
     "notifications/tools/list_changed": "tools",
@@ -128,6 +128,28 @@ class Lane:
         finally:
             self._busy.pop(exchange, None)
             self.used = asyncio.get_running_loop().time()
+
+    def begin(
+        self,
+        exchange: Exchange,
+        method: str,
+        params: dict[str, Any],
+        headers: Mapping[str, str] | None,
+        done: Done,
+    ) -> Pending | None:
+        """The same without waiting, where that can be done."""
+        upstream = self.upstream
+        if self._told_in != upstream.connections and (self.level or self.subscribed):
+            return None
+        pending = upstream.begin(method, params, done, headers=headers, tag=exchange)
+        if pending is not None:
+            self._busy[exchange] = None
+        return pending
+
+    def ended(self, exchange: Exchange) -> None:
+        """What was begun is over."""
+        self._busy.pop(exchange, None)
+        self.used = asyncio.get_running_loop().time()
 
     async def repeat(self) -> None:
         """A new connection knows nothing of what was agreed on the last one."""
@@ -263,3 +285,13 @@ def guise_of(key: LaneKey, client: Client, era: Era) -> Guise:
         version=version,
         era=known,
     )
+
+
+def announcements(era: Era) -> dict[str, bool]:
+    """Which lists it says it will tell of."""
+    found = {}
+    for kind in ("tools", "prompts", "resources"):
+        offered = era.capabilities.get(kind)
+        if isinstance(offered, dict) and offered.get("listChanged") is True:
+            found[f"{kind}ListChanged"] = True
+    return found

@@ -86,6 +86,7 @@ class Offers:
         self._lowering = lowering
         self._info = info
         self._views = {"": view}
+        self._found: dict[tuple[str, str], Offer] = {}
         self._lists: dict[tuple[str, str, bool], msgspec.Raw] = {}
         self._offers = {one.id: Offer(one, servers[one.server], checks, gate) for one in view.tools}
 
@@ -97,9 +98,16 @@ class Offers:
             found = self._views[profile] = self.view.within(self._file.profiles[profile])
         return found
 
+    def known(self, name: str, profile: str) -> Offer | None:
+        """One that was found before."""
+        return self._found.get((name, profile))
+
     def find(self, name: str, profile: str) -> Offer | None:
         published = self.within(profile).find(name)
-        return None if published is None else self._offers[published.id]
+        if published is None:
+            return None
+        found = self._found[name, profile] = self._offers[published.id]
+        return found
 
     def listed(self, version: str, profile: str, *, modern: bool, within_walls: bool = False) -> msgspec.Raw:
         """The result of `tools/list`, made once. `within_walls`: without the tools that reach others."""

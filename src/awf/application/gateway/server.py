@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import logging
 import time
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import msgspec
 
 from awf.application.gateway.clockwork import Clockwork
-from awf.application.gateway.lane import Lane, LaneKey, guise_of, lane_key
+from awf.application.gateway.lane import Lane, LaneKey, announcements, guise_of, lane_key
 from awf.application.gateway.listing import fetch_all
 from awf.application.gateway.places import Places
 from awf.application.running.tasks import end_task, spawn
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from awf.application.gateway.client import Client, Exchange
     from awf.domain.gateway_file import GatewayServer
-    from awf.domain.ports.upstream import Upstreams
+    from awf.domain.ports.upstream import Done, Pending, Upstreams
 
 __all__ = ["Server", "ServerState", "Watcher"]
 
@@ -87,6 +87,7 @@ class Server:
         self._anchor = Lane(self, self._ways, Guise())
         self._lanes: dict[LaneKey, Lane] = {}
         self._opening: dict[LaneKey, asyncio.Task[Lane | None]] = {}
+        self._shape = 0  # counts the changes of which client takes which way
         self._only_modern = False
         self._adopted: Client | None = None
         self._places = Places(config.concurrency)
@@ -129,6 +130,7 @@ class Server:
             self._adopted = self._anchor.owner = client
         elif not client.modern and self.state == "idle":
             self._adopted = client
+            self._shape += 1
             key = LaneKey(legacy=True, owner=client.id)
             self._anchor = Lane(self, self._ways, guise_of(key, client, _UNKNOWN), client)
 
@@ -146,6 +148,7 @@ class Server:
         for opening in list(self._opening.values()):
             await end_task(opening)
         lanes, self._lanes = [*self._lanes.values(), self._anchor], {}
+        self._shape += 1
         await asyncio.gather(*(lane.close() for lane in lanes), return_exceptions=True)
         await self._ways.close()
         self.settled.set()
@@ -207,6 +210,7 @@ class Server:
             if self._adopted is None or self._only_modern or reason.code != _PROTOCOL:
                 raise
         self._only_modern = True  # it does not speak the older era; requests cross
+        self._shape += 1
         await self._anchor.close()
         self._anchor = Lane(self, self._ways, Guise(), self._adopted)
         return await self._anchor.upstream.connect()
@@ -225,7 +229,7 @@ class Server:
         era = self.era
         if era is None:
             return
-        wanted = _announcements(era)
+        wanted = announcements(era)
         if era.modern and not wanted and self.config.command is None:
             await asyncio.Event().wait()  # there is nothing to hear of
         try:
@@ -271,9 +275,7 @@ class Server:
         except asyncio.CancelledError as reason:
             if not self._clockwork.ended(exchange):
                 raise
-            message = f'MCP server "{self.name}" did not answer within {self.config.patience:g} s.'
-            hint = "Raise its `timeout`, or ask for less."
-            raise AwfError("EXECUTION.MCP_SERVER.TIMEOUT", message, hint=hint) from reason
+            raise self.too_slow() from reason
         except AwfError as reason:
             if reason.code == _UNAVAILABLE:
                 self.nudge()
@@ -281,6 +283,37 @@ class Server:
         finally:
             self._clockwork.stop(exchange)
             exchange.leave_place()
+
+    def begin(
+        self,
+        exchange: Exchange,
+        method: str,
+        params: dict[str, Any],
+        headers: Mapping[str, str] | None,
+        lane: Lane,
+        done: Done,
+    ) -> Pending | None:
+        """The same without waiting, where that can be done. Whoever hears the outcome says so with `ended`."""
+        if not self._places.take_now():
+            return None
+        pending = lane.begin(exchange, method, params, headers, done)
+        if pending is None:
+            self._places.give_back()
+            return None
+        exchange.has_place(self._places)
+        self._clockwork.start(exchange)
+        return pending
+
+    def ended(self, exchange: Exchange, lane: Lane, reason: Exception | None = None) -> None:
+        self._clockwork.stop(exchange)
+        exchange.leave_place()
+        lane.ended(exchange)
+        if isinstance(reason, AwfError) and reason.code == _UNAVAILABLE:
+            self.nudge()
+
+    def too_slow(self) -> AwfError:
+        message = f'MCP server "{self.name}" did not answer within {self.config.patience:g} s.'
+        return AwfError("EXECUTION.MCP_SERVER.TIMEOUT", message, hint="Raise its `timeout`, or ask for less.")
 
     def check_alive(self) -> None:
         """Raises `AwfError` for a server that has failed and is left alone for a while."""
@@ -304,6 +337,34 @@ class Server:
         if age >= max(self.lifetime, STALE_SECONDS):
             self.nudge()
 
+    def lane_now(self, client: Client) -> Lane | None:
+        """The way its requests take, where it is open."""
+        era = self._anchor.upstream.era
+        if self.state == "failed" or era is None:
+            return None
+        known = client.ways.get(self.name)
+        if known is None or known[0] is not self or known[1] is not era or known[2] != self._shape:
+            lane = self._open_lane_of(client, era)
+            known = client.ways[self.name] = (self, era, self._shape, lane)
+        return cast("Lane | None", known[3])
+
+    def _open_lane_of(self, client: Client, era: Era) -> Lane | None:
+        if self._adopted is not None:
+            return self._anchor
+        key = self._key(client, era)
+        if not key.owner and key.legacy is not era.modern:
+            return self._anchor
+        return None if key.owner and client.modern else self._lanes.get(key)
+
+    def _key(self, client: Client, era: Era) -> LaneKey:
+        return lane_key(
+            client,
+            era,
+            session=self.config.session,
+            over_pipe=self.config.command is not None,
+            only_modern=self._only_modern,
+        )
+
     async def lane_for(self, client: Client) -> Lane:
         """The way that this client's requests take. Raises `AwfError`."""
         era = self._anchor.upstream.era or self.last_era
@@ -314,13 +375,7 @@ class Server:
                 raise self._still_failed()
         if self._adopted is not None:
             return self._anchor
-        key = lane_key(
-            client,
-            era,
-            session=self.config.session,
-            over_pipe=self.config.command is not None,
-            only_modern=self._only_modern,
-        )
+        key = self._key(client, era)
         if not key.owner and key.legacy is not era.modern:
             return self._anchor
         if key.owner and client.modern and self.config.command is not None:
@@ -367,11 +422,13 @@ class Server:
                 if not isinstance(reason, AwfError) or reason.code != _PROTOCOL:
                     raise
                 self._only_modern = True
+                self._shape += 1
                 return None
         if self.closed:
             await lane.close()
             raise self._still_failed()
         self._lanes[key] = lane
+        self._shape += 1
         if key.owner and key.legacy and self.config.command is None:
             lane.keep_hearing()
         if key.owner and owner is None:
@@ -389,6 +446,7 @@ class Server:
                 loop.call_later(IDLE_SECONDS, look)
                 return
             del self._lanes[key]
+            self._shape += 1
             spawn(lane.close(), f"an unused way to MCP server {self.name} closes")
 
         loop.call_later(IDLE_SECONDS, look)
@@ -415,6 +473,7 @@ class Server:
         for key, lane in list(self._lanes.items()):
             if lane.owner is client:
                 del self._lanes[key]
+                self._shape += 1
                 with contextlib.suppress(AwfError):
                     await lane.close()
 
@@ -430,13 +489,3 @@ class Server:
 
     def overheard(self, message: dict[str, Any]) -> None:
         self._watcher.overheard(self, message)
-
-
-def _announcements(era: Era) -> dict[str, bool]:
-    """Which lists it says it will tell of."""
-    found = {}
-    for kind in ("tools", "prompts", "resources"):
-        offered = era.capabilities.get(kind)
-        if isinstance(offered, dict) and offered.get("listChanged") is True:
-            found[f"{kind}ListChanged"] = True
-    return found

@@ -30,13 +30,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ERROR_KEY",
+    "NO_SPAN",
     "ArgumentChecks",
     "CallPipeline",
+    "Observation",
     "Observers",
     "StepGate",
     "checker",
     "error_code",
     "failed",
+    "result_of",
 ]
 
 ERROR_KEY = "awf/error"  # in the _meta of a result: {code: …}
@@ -99,7 +102,7 @@ class CallPipeline:
         """
         self._calls += 1
         call_id = f"tool-{self._mark}{self._calls:x}"
-        observing = _Observation(self.observers, tool, call_id, arguments)
+        observing = Observation(self.observers, tool, call_id, arguments)
         if self.observers.tracer.idle:
             context = CallContext(call_id=call_id, meta=meta, progress=progress)
             work = self._carried_out(tool, arguments, carry_out, check, context, gated)
@@ -120,24 +123,33 @@ class CallPipeline:
             work = self._carried_out(tool, arguments, carry_out, check, context, gated)
             return await self._observed(tool, work, observing, span)
 
+    # The same in two steps, for calls that wait for nobody but their server. What is asked before a call, and spans,
+    # need the way above: so does everything that is added there.
+
+    @property
+    def in_two_steps(self) -> bool:
+        return self.observers.allow is None and self.observers.tracer.idle
+
+    def begun(self, tool: ToolDefinition, arguments: Mapping[str, Any]) -> Observation | None:
+        """The arguments fit. None: nobody wants to know of it."""
+        self._calls += 1
+        if self.observers.record is None and not _log.isEnabledFor(logging.INFO):
+            return None
+        return Observation(self.observers, tool, f"tool-{self._mark}{self._calls:x}", arguments)
+
     async def _observed(
-        self, tool: ToolDefinition, work: Awaitable[ToolResult], observing: _Observation, span: Span
+        self, tool: ToolDefinition, work: Awaitable[ToolResult], observing: Observation, span: Span
     ) -> ToolResult:
         try:
             result = await work
         except asyncio.CancelledError:
             observing.ended(span, cancelled=True)
             raise
-        except ToolFailure as failure:
-            result = failed(failure.code, failure.message)
         except NeedsInput:
             observing.ended(span, failed("PERMISSION_DENIED", "A person is asked first."))
             raise
-        except AwfError as error:
-            result = failed("EXECUTION_FAILED", f"{error.message} {error.hint}".strip())
         except Exception as error:  # noqa: BLE001  whatever a provider does wrong, the agent gets an answer
-            _log.exception("the tool %s failed", tool.name)
-            result = failed("EXECUTION_FAILED", f"The tool failed: {type(error).__name__}: {error}"[:500])
+            result = result_of(tool, error)
         observing.ended(span, result)
         return result
 
@@ -169,7 +181,7 @@ class CallPipeline:
         tool = ToolDefinition(name=name, source="unknown")
         self._calls += 1
         call_id = f"tool-{self._mark}{self._calls:x}"
-        observing = _Observation(self.observers, tool, call_id, arguments)
+        observing = Observation(self.observers, tool, call_id, arguments)
         with self.observers.tracer.span(f"tool.call.{name}", {"tool.name": name}, below=self._place) as span:
             observing.ended(span, failed("RESOURCE_NOT_FOUND", message))
         return call_id
@@ -193,7 +205,7 @@ class _Nothing:
 NO_SPAN = _Nothing()
 
 
-class _Observation:
+class Observation:
     """What is told of one call while it happens and when it has ended."""
 
     __slots__ = ("_began", "_call_id", "_observers", "_tool")
@@ -260,6 +272,16 @@ def _misfits(tool: ToolDefinition, wrong: list[str]) -> str:
         f"The arguments of {tool.name} do not fit, so nothing was done:\n{listed}{rest}\n"
         f"Its arguments are: {known or 'none'}."
     )
+
+
+def result_of(tool: ToolDefinition, error: Exception) -> ToolResult:
+    """What went wrong, as a result."""
+    if isinstance(error, ToolFailure):
+        return failed(error.code, error.message)
+    if isinstance(error, AwfError):
+        return failed("EXECUTION_FAILED", f"{error.message} {error.hint}".strip())
+    _log.error("the tool %s failed", tool.name, exc_info=error)
+    return failed("EXECUTION_FAILED", f"The tool failed: {type(error).__name__}: {error}"[:500])
 
 
 def failed(code: str, message: str) -> ToolResult:

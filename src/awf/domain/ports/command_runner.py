@@ -43,6 +43,10 @@ class RunningCommand(Protocol):
         """Returns when the program's pipe has taken it all; False when the program no longer reads."""
         ...
 
+    def write_now(self, data: bytes) -> bool:
+        """The same without waiting. False when nothing of it was taken: then `write` says why."""
+        ...
+
     def close_stdin(self) -> None: ...
 
     def lines(self, on_stderr: Callable[[bytes], None], limit: int = 1 << 24) -> AsyncIterator[bytes]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = [
     "HttpAnswer",
@@ -13,8 +13,10 @@ __all__ = [
     "HttpClient",
     "HttpFailure",
     "HttpGarbled",
+    "HttpRoute",
     "HttpTooLarge",
     "HttpUnreachable",
+    "QuickAnswer",
 ]
 
 
@@ -79,6 +81,42 @@ class HttpAnswer(Protocol):
     async def __aexit__(self, kind: object, error: object, traceback: object) -> None: ...
 
 
+class QuickAnswer(HttpAnswer, Protocol):
+    """An answer that tells when something of it has come, to one who does not wait."""
+
+    tell: Callable[[Self], None] | None  # taken away by whoever goes on reading as usual
+    tag: Any  # the asker's
+
+    @property
+    def complete(self) -> bool: ...
+
+    @property
+    def failure(self) -> HttpFailure | None: ...
+
+    def whole(self) -> bytes:
+        """What has come of its body so far. It stays there for whoever reads it."""
+        ...
+
+    @property
+    def held(self) -> int:
+        """How much that is."""
+        ...
+
+    async def opened(self) -> None:
+        """Until status and headers are there. Raises `HttpFailure`."""
+        ...
+
+
+class HttpRoute(Protocol):
+    """Requests that differ in their bodies only."""
+
+    def send_now(self, body: bytes, tell: Callable[[Any], None], tag: object) -> QuickAnswer | None:
+        """Send it over a connection that is kept, if there is one. `tell` is called with the answer, each time that
+        something has come of it; whoever lets go of the answer hears no more.
+        """
+        ...
+
+
 class HttpClient(Protocol):
     """Keeps connections for further requests. It belongs to the event loop in which it is used."""
 
@@ -96,6 +134,10 @@ class HttpClient(Protocol):
         `repeatable`: sending it twice does no harm, so that it may be sent again when a kept connection turns out to be
         closed. Raises `HttpFailure`, and ValueError for an address or a header that cannot be sent.
         """
+        ...
+
+    def route(self, method: str, url: str, headers: Mapping[str, str]) -> HttpRoute:
+        """For many requests of one kind. Raises ValueError for what cannot be sent."""
         ...
 
     async def close(self) -> None:

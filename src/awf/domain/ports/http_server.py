@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -16,6 +16,8 @@ __all__ = [
     "HttpRequest",
     "HttpServer",
     "HttpStream",
+    "Memo",
+    "QuickHandler",
     "ServerLimits",
 ]
 
@@ -73,6 +75,13 @@ class HttpStream(Protocol):
         ...
 
 
+class Memo:
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value: Any = None
+
+
 class HttpRequest(Protocol):
     @property
     def method(self) -> str: ...
@@ -107,6 +116,23 @@ class HttpRequest(Protocol):
         """Call it when the client leaves before its answer is complete; at once if it has left already."""
         ...
 
+    @property
+    def memo(self) -> Memo:
+        """A place for what follows from the head of the request: others of this connection with the same head share it."""
+        ...
+
+    def answer(self, reply: HttpReply | None) -> None:
+        """What a quick handler would return if it were one that is waited for."""
+        ...
+
+    def fail(self) -> None:
+        """For a quick handler, instead of `answer`: what happens when others raise an error."""
+        ...
+
+    def on_stop(self, tell: Callable[[], object]) -> None:
+        """For a quick handler: the server does not wait any longer, and answers in its place."""
+        ...
+
     def stream(self, status: int = 200, headers: HeaderFields = ()) -> HttpStream:
         """Begin the answer. The handler then returns None.
 
@@ -117,6 +143,10 @@ class HttpRequest(Protocol):
 
 HttpHandler = Callable[[HttpRequest], Awaitable[HttpReply | None]]
 """None: it streamed. A handler whose client leaves goes on, unless it looks at `gone`."""
+
+
+QuickHandler = Callable[[HttpRequest], bool]
+"""Asked first. True: it has taken the request, and calls its `answer` once, at any time; False: the handler is asked."""
 
 
 class HttpServer(Protocol):

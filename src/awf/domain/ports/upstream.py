@@ -12,7 +12,7 @@ from awf.domain.mcp import CLIENT_INFO, INITIALIZE_VERSION, Era
 if TYPE_CHECKING:
     from awf.domain.mcp_server import McpServer
 
-__all__ = ["Guise", "Hearer", "Upstream", "Upstreams"]
+__all__ = ["Done", "Guise", "Hearer", "Pending", "Upstream", "Upstreams"]
 
 
 class Guise(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +36,18 @@ class Hearer(Protocol):
 
     def paused(self, tag: object) -> None:
         """The server has ended the answer to a request for now; it is being asked for the rest."""
+        ...
+
+
+Done = Callable[[dict[str, Any] | None, Exception | None], None]
+"""Takes the result, or an `RpcError` or `AwfError`."""
+
+
+class Pending(Protocol):
+    """A request that was begun."""
+
+    def cancel(self) -> None:
+        """Nobody waits for it any more: the server is told, and `done` is not called."""
         ...
 
 
@@ -68,6 +80,21 @@ class Upstream(Protocol):
         """The result; how long to wait is up to the caller. Raises `RpcError` and `AwfError`.
 
         When it is cancelled, the server is told.
+        """
+        ...
+
+    def begin(
+        self,
+        method: str,
+        params: dict[str, Any],
+        done: Done,
+        *,
+        headers: Mapping[str, str] | None = None,
+        tag: object = None,
+    ) -> Pending | None:
+        """The same without waiting: it is sent at once, and `done` is called once with what came of it, later.
+
+        None where that takes more than writing it: nothing was sent then, and `exchange` is the way.
         """
         ...
 

@@ -12,7 +12,7 @@ from awf.infrastructure.http_client.address import address_of
 from awf.infrastructure.http_client.pool import ConnectionPool
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from awf.infrastructure.http_client.address import Address
     from awf.infrastructure.http_client.response import Response
@@ -26,6 +26,22 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _OURS = frozenset({"content-length", "transfer-encoding", "connection"})
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+class Route:
+    """An `HttpRoute`. All but the length and the body is written already."""
+
+    __slots__ = ("_head", "_pool")
+
+    def __init__(self, head: bytes, pool: ConnectionPool) -> None:
+        self._head = head
+        self._pool = pool
+
+    def send_now(self, body: bytes, tell: Callable[[Response], None], tag: object) -> Response | None:
+        connection = self._pool.take_now()
+        if connection is None:
+            return None
+        return connection.begin(b"%b%d\r\n\r\n%b" % (self._head, len(body), body), tell, tag)
 
 
 class LeanHttpClient:
@@ -57,6 +73,11 @@ class LeanHttpClient:
                 raise
         # The server closed a kept connection just when it was used again.
         return await (await pool.take(fresh=True)).exchange(data)
+
+    def route(self, method: str, url: str, headers: Mapping[str, str]) -> Route:
+        address = self._address(url)
+        head = _head(method, address, headers, 1)
+        return Route(head.removesuffix(b"1\r\n\r\n"), self._pool(address))
 
     async def close(self) -> None:
         await asyncio.gather(*(pool.close() for pool in self._pools.values()))

@@ -16,6 +16,8 @@ from awf.infrastructure.http_client.response import Response
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from awf.infrastructure.http_client.known_heads import KnownHeads
+
 __all__ = ["HttpConnection", "words"]
 
 HEADERS_LIMIT = 64 * 1024
@@ -24,17 +26,23 @@ _CONNECTING = re.compile(r"\[Errno (\d+)\] Connect call failed")
 
 
 class HttpConnection(asyncio.Protocol):
-    """`on_free` hears when a finished exchange leaves it ready for the next one."""
+    """`on_free` hears when a finished exchange leaves it ready for the next one. `known`: heads of earlier answers."""
 
     def __init__(
-        self, on_free: Callable[[HttpConnection], None], on_lost: Callable[[HttpConnection], None]
+        self,
+        on_free: Callable[[HttpConnection], None],
+        on_lost: Callable[[HttpConnection], None],
+        known: KnownHeads,
     ) -> None:
         self.idle_since = 0.0
         self.reused = False
         self.closed = asyncio.get_running_loop().create_future()
         self._on_free = on_free
         self._on_lost = on_lost
+        self._known = known
         self._response: Response | None = None
+        self._untouched = True  # nothing of the answer has come
+        self._fields: dict[str, str] = {}
         self._keep = False
         self._headers_size = 0
         self._until_close = True
@@ -51,8 +59,19 @@ class HttpConnection(asyncio.Protocol):
             raise
         return response
 
+    def begin(self, data: bytes, tell: Callable[[Response], None], tag: object) -> Response | None:
+        """The same, for one who does not wait."""
+        if self.closed.done() or self._transport.is_closing():
+            return None
+        response = self._response = Response(self, tell, tag)
+        self._untouched = True
+        self._keep = False
+        self._transport.write(data)
+        return response
+
     def _send(self, data: bytes) -> Response:
         self._response = Response(self)
+        self._untouched = True
         self._keep = False
         if self.closed.done():
             self._response.fail(HttpBroken("the connection was closed"))
@@ -96,16 +115,24 @@ class HttpConnection(asyncio.Protocol):
         self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
 
     def data_received(self, data: bytes) -> None:
-        if self._response is None:
+        response = self._response
+        if response is None:
             self.abort()
+            return
+        untouched, self._untouched = self._untouched, False
+        if untouched and self._known.recognise(data, response):
+            self._keep = True
+            response.wake()
             return
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as reason:
-            self._response.fail(HttpGarbled(f"the answer is not HTTP/1.1 ({reason})"))
+            response.fail(HttpGarbled(f"the answer is not HTTP/1.1 ({reason})"))
             self.abort()
         else:
             if self._response is not None:
+                if untouched and self._keep and self._response.complete:
+                    self._known.remember(data, self._response)
                 self._response.wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -130,8 +157,7 @@ class HttpConnection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         self._headers_size = 0
         self._until_close = True
-        if self._response is not None:
-            self._response.headers = {}
+        self._fields = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers_size += len(name) + len(value)
@@ -140,13 +166,13 @@ class HttpConnection(asyncio.Protocol):
         key = name.decode("latin-1").lower()
         if key in {"content-length", "transfer-encoding"}:
             self._until_close = False
-        if self._response is not None:
-            self._response.headers[key] = value.decode("latin-1")
+        self._fields[key] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
         if self._response is not None and status >= 200:  # 1xx only says that more is to come
             self._response.status = status
+            self._response.headers, self._fields = self._fields, {}
 
     def on_body(self, body: bytes) -> None:
         if self._response is not None and self._parting is None:
@@ -157,7 +183,6 @@ class HttpConnection(asyncio.Protocol):
             return
         self._response.complete = True
         self._keep = self._parser.should_keep_alive()
-        self._response.wake()
         if self._parting is not None:
             self._parting.cancel()
             self._parting = None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from awf.domain.ports.http_client import HttpUnreachable
 from awf.infrastructure.http_client.connection import HttpConnection, words
+from awf.infrastructure.http_client.known_heads import KnownHeads
 
 if TYPE_CHECKING:
     import ssl
@@ -29,19 +30,25 @@ class ConnectionPool:
         self.origin = origin
         self._idle: list[HttpConnection] = []
         self._all: set[HttpConnection] = set()
+        self._known = KnownHeads()
         self._sweeping: asyncio.TimerHandle | None = None
         self._tls: ssl.SSLContext | None = None
         self._closed = False
 
     async def take(self, *, fresh: bool = False) -> HttpConnection:
         """A connection for one exchange. Raises `HttpUnreachable`."""
-        while self._idle and not fresh:
+        connection = None if fresh else self.take_now()
+        return connection or await self._connect()
+
+    def take_now(self) -> HttpConnection | None:
+        """One that is kept and still good."""
+        while self._idle:
             connection = self._idle.pop()
             rested = time.monotonic() - connection.idle_since
             if rested < RESTED_SECONDS or not connection.is_stale():
                 return connection
             connection.abort()
-        return await self._connect()
+        return None
 
     async def close(self) -> None:
         """End all of them, also those in use."""
@@ -61,7 +68,7 @@ class ConnectionPool:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 _, connection = await loop.create_connection(
-                    lambda: HttpConnection(self._freed, self._lost),
+                    lambda: HttpConnection(self._freed, self._lost, self._known),
                     self.origin.host,
                     self.origin.port,
                     ssl=self._trust() if self.origin.secure else None,
@@ -85,10 +92,10 @@ class ConnectionPool:
         if self._closed or len(self._idle) >= IDLE_CONNECTIONS:
             connection.abort()
             return
-        loop = asyncio.get_running_loop()
         connection.idle_since = time.monotonic()
         self._idle.append(connection)
         if self._sweeping is None:
+            loop = asyncio.get_running_loop()
             self._sweeping = loop.call_later(IDLE_SECONDS, self._sweep)
 
     def _lost(self, connection: HttpConnection) -> None:

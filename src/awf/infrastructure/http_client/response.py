@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from awf.domain.ports.http_client import HttpTooLarge
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from awf.domain.ports.http_client import HttpFailure
 
 __all__ = ["Response"]
@@ -27,17 +29,38 @@ class Carrier(Protocol):
 class Response:
     """Filled by the connection, read by one reader. While the reader is behind, the connection is paused."""
 
-    def __init__(self, carrier: Carrier) -> None:
+    __slots__ = (
+        "_carrier",
+        "_chunks",
+        "_news",
+        "_size",
+        "complete",
+        "failure",
+        "headers",
+        "status",
+        "tag",
+        "tell",
+    )
+
+    def __init__(
+        self, carrier: Carrier, tell: Callable[[Response], None] | None = None, tag: object = None
+    ) -> None:
         self.status = 0
-        self.headers: dict[str, str] = {}
+        self.headers: Mapping[str, str] = {}
         self.complete = False
         self.failure: HttpFailure | None = None
-        self.finish = carrier.finish
-        self.abort = carrier.abort
         self._carrier = carrier
         self._chunks: list[bytes] = []
         self._size = 0
         self._news: asyncio.Future[None] | None = None
+        self.tell = tell
+        self.tag: Any = tag
+
+    def finish(self) -> None:
+        self._carrier.finish()
+
+    def abort(self) -> None:
+        self._carrier.abort()
 
     @property
     def content_type(self) -> str:
@@ -52,7 +75,9 @@ class Response:
             self._carrier.pause()
 
     def wake(self) -> None:
-        if self._news is not None and not self._news.done():
+        if self.tell is not None:
+            self.tell(self)
+        elif self._news is not None and not self._news.done():
             self._news.set_result(None)
 
     def fail(self, reason: HttpFailure) -> None:
@@ -60,6 +85,15 @@ class Response:
         self.wake()
 
     # The reader's side
+
+    @property
+    def held(self) -> int:
+        return self._size
+
+    def whole(self) -> bytes:
+        if len(self._chunks) > 1:
+            self._chunks = [b"".join(self._chunks)]
+        return self._chunks[0] if self._chunks else b""
 
     async def opened(self) -> None:
         """Until status and headers are there."""

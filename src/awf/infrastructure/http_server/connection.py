@@ -20,7 +20,7 @@ from awf.infrastructure.http_server.refusal import Refusal
 from awf.infrastructure.http_server.request import Request, connection_line
 
 if TYPE_CHECKING:
-    from awf.domain.ports.http_server import HttpHandler, ServerLimits
+    from awf.domain.ports.http_server import HttpHandler, QuickHandler, ServerLimits
     from awf.infrastructure.http_server.reader import ReadRequest
 
 __all__ = ["House", "HttpConnection"]
@@ -40,6 +40,7 @@ class House(Protocol):
     """The server, for its connections."""
 
     handler: HttpHandler
+    quick: QuickHandler | None
     limits: ServerLimits
     closing: bool
     running: set[asyncio.Task[None]]
@@ -55,6 +56,7 @@ class HttpConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._reader = RequestReader(house.limits)
         self._running: Request | None = None
+        self._quick_end: asyncio.Future[None] | None = None
         self._held: list[bytes] = []
         self._held_size = 0
         self._full = False  # the transport has more to send than it likes
@@ -93,16 +95,18 @@ class HttpConnection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Most clients that send no more have left. The others may still get an answer that is not a stream."""
         self._ended = True
-        if self._running is not None:
-            self._running.leave()
-            if self._running.streamed is not None and self._running.left:
+        request = self._running
+        if request is not None:
+            request.leave()
+            if request.streamed is not None and request.left:
                 self._transport.abort()
         return self._running is not None or self._full
 
     def connection_lost(self, _reason: Exception | None) -> None:
-        if self._running is not None:
-            self._running.leave()
-            self._running = None
+        request = self._over()
+        if request is not None:
+            request.leave()
+            request.leaving = None
         for waiter in self._drained:
             if not waiter.done():
                 waiter.set_exception(ClientGone())
@@ -172,8 +176,38 @@ class HttpConnection(asyncio.Protocol):
         request = self._running = Request(asked, self)
         if self._ended:
             request.leave()
+        if self._house.quick is not None and self._taken_quickly(request, self._house.quick):
+            return
         task = request.task = self._loop.create_task(self._serve(request))
         self._house.running.add(task)
+
+    def _taken_quickly(self, request: Request, quick: QuickHandler) -> bool:
+        try:
+            return quick(request)
+        except Exception:  # noqa: BLE001  whoever waits must get an answer
+            _log.exception("a request failed: %s %s", request.method, request.path)
+            self._fail(request, _FAILED)
+            return True
+
+    def unfinished(self) -> asyncio.Task[None] | None:
+        """What a quick handler still owes, as something that can be waited for and cancelled."""
+        request = self._running
+        if request is None or request.task is not None:
+            return None
+        request.task = self._loop.create_task(self._outlast(request))
+        return request.task
+
+    async def _outlast(self, request: Request) -> None:
+        self._quick_end = self._loop.create_future()
+        try:
+            await self._quick_end
+        except asyncio.CancelledError:
+            if request.stopping is not None:
+                request.stopping()
+            self._fail(request, _STOPPING)
+            raise
+        finally:
+            self._house.running.discard(cast("asyncio.Task[None]", request.task))
 
     async def _serve(self, request: Request) -> None:
         try:
@@ -187,7 +221,7 @@ class HttpConnection(asyncio.Protocol):
             _log.exception("a request failed: %s %s", request.method, request.path)
             self._fail(request, _FAILED)
         finally:
-            self._house.running.discard(request.task)
+            self._house.running.discard(cast("asyncio.Task[None]", request.task))
 
     # Answers
 
@@ -202,6 +236,16 @@ class HttpConnection(asyncio.Protocol):
             waiter = self._loop.create_future()
             self._drained.append(waiter)
             await waiter
+
+    def answer(self, request: Request, reply: HttpReply | None) -> None:
+        try:
+            self._answer(request, reply)
+        except Exception:  # noqa: BLE001  whoever waits must get an answer
+            _log.exception("a request failed: %s %s", request.method, request.path)
+            self._fail(request, _FAILED)
+
+    def failed(self, request: Request) -> None:
+        self._fail(request, _FAILED)
 
     def finished(self, request: Request) -> None:
         if request.streamed is not None:
@@ -248,11 +292,18 @@ class HttpConnection(asyncio.Protocol):
     def _done(self, request: Request, *, keep: bool) -> None:
         if self._running is not request:
             return
-        self._running = None
+        self._over()
+        request.leaving = request.stopping = None
         if keep:
             self._advance()
         else:
             self._transport.close()
+
+    def _over(self) -> Request | None:
+        request, self._running = self._running, None
+        if self._quick_end is not None and not self._quick_end.done():
+            self._quick_end.set_result(None)
+        return request
 
     # Ends
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import enum
 from collections import deque
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import httptools
 
+from awf.domain.ports.http_server import Memo
 from awf.infrastructure.http_server.refusal import Refusal
 from awf.infrastructure.http_server.target import target_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from awf.domain.ports.http_server import ServerLimits
     from awf.infrastructure.http_server.target import Target
 
@@ -44,10 +48,11 @@ class Phase(enum.IntEnum):
 class ReadRequest(NamedTuple):
     method: str
     target: Target
-    headers: dict[str, str]
+    headers: Mapping[str, str]
     body: bytes
     keep: bool  # the connection may carry another one
     old: bool  # HTTP/1.0
+    memo: Memo
 
 
 class RequestReader:
@@ -75,12 +80,8 @@ class RequestReader:
         head = data[:end]
         known = self._known.get(head)
         if known is not None and known[1] == len(data) - end:
-            like = known[0]
-            self.ready.append(
-                ReadRequest(
-                    like.method, like.target, like.headers.copy(), data[end:], keep=True, old=like.old
-                )
-            )
+            method, target, headers, _, keep, old, memo = known[0]
+            self.ready.append(ReadRequest(method, target, headers, data[end:], keep, old, memo))
             return
         self._feed_parser(data)
         if len(head) <= KNOWN_SIZE:
@@ -95,8 +96,9 @@ class RequestReader:
             return
         if len(self._known) >= HEADS_KNOWN:
             self._known.clear()
-        # Nobody else may change what is remembered, and a body is not worth the room.
-        self._known[head] = (request._replace(headers=request.headers.copy(), body=b""), length)
+        # Nobody may change what is remembered, and a body is not worth the room.
+        headers = MappingProxyType(dict(request.headers))
+        self._known[head] = (request._replace(headers=headers, body=b"", memo=Memo()), length)
 
     def _feed_parser(self, data: bytes) -> None:
         while data and self.refusal is None and not self.last:
@@ -206,7 +208,9 @@ class RequestReader:
             return  # its body is still to come, see below
         keep = self._parser.should_keep_alive()
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-        self.ready.append(ReadRequest(self._method, self._target, self._headers, body, keep, self._old))
+        self.ready.append(
+            ReadRequest(self._method, self._target, self._headers, body, keep, self._old, Memo())
+        )
         self.last = not keep
         self.phase = Phase.IDLE
         self.wants_continue = self._upgrading = False

@@ -11,6 +11,7 @@ from awf.infrastructure.http_server.answer import has_body, stream_head
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from awf.domain.ports.http_server import HttpReply
     from awf.infrastructure.http_server.reader import ReadRequest
 
 __all__ = ["Carrier", "Request", "Stream", "connection_line"]
@@ -27,6 +28,14 @@ class Carrier(Protocol):
     async def drained(self) -> None: ...
     def finished(self, request: Request) -> None:
         """Its answer is complete, whatever its handler still does."""
+        ...
+
+    def answer(self, request: Request, reply: HttpReply | None) -> None:
+        """That of a quick handler."""
+        ...
+
+    def failed(self, request: Request) -> None:
+        """There will be no answer of a quick handler."""
         ...
 
     def stays(self, asked: ReadRequest) -> bool:
@@ -46,9 +55,11 @@ class Request:
         "headers",
         "leaving",
         "left",
+        "memo",
         "method",
         "path",
         "query",
+        "stopping",
         "streamed",
         "task",
     )
@@ -60,11 +71,13 @@ class Request:
         self.query = asked.target.query
         self.headers = asked.headers
         self.body = asked.body
+        self.memo = asked.memo
         self.client = carrier.client
         self.left = False
         self.leaving: Callable[[], object] | None = None
+        self.stopping: Callable[[], object] | None = None
         self.streamed: Stream | None = None
-        self.task: asyncio.Task[None]  # of its handler
+        self.task: asyncio.Task[None] | None = None  # of its handler, unless that is a quick one
         self._carrier = carrier
         self._gone: asyncio.Event | None = None
 
@@ -89,6 +102,15 @@ class Request:
         self.leaving = tell
         if self.left:
             tell()
+
+    def on_stop(self, tell: Callable[[], object]) -> None:
+        self.stopping = tell
+
+    def answer(self, reply: HttpReply | None) -> None:
+        self._carrier.answer(self, reply)
+
+    def fail(self) -> None:
+        self._carrier.failed(self)
 
     def stream(self, status: int = 200, headers: Sequence[tuple[str, str]] = ()) -> Stream:
         if self.streamed is not None:

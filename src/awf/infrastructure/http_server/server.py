@@ -16,7 +16,7 @@ from awf.infrastructure.http_server.refusal import Refusal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from awf.domain.ports.http_server import HttpHandler
+    from awf.domain.ports.http_server import HttpHandler, QuickHandler
 
 __all__ = ["LeanHttpServer"]
 
@@ -29,8 +29,11 @@ _log = logging.getLogger("awf.http")
 class LeanHttpServer:
     """An `HttpServer`."""
 
-    def __init__(self, handler: HttpHandler, limits: ServerLimits | None = None) -> None:
+    def __init__(
+        self, handler: HttpHandler, limits: ServerLimits | None = None, quick: QuickHandler | None = None
+    ) -> None:
         self.handler = handler
+        self.quick = quick
         self.limits = limits or ServerLimits()
         self.closing = False
         self.running: set[asyncio.Task[None]] = set()
@@ -79,6 +82,9 @@ class LeanHttpServer:
             server.close()
         for connection in list(self._connections):
             connection.wind_down()
+            unfinished = connection.unfinished()
+            if unfinished is not None:
+                self.running.add(unfinished)
         await self._finish_requests(grace)
         await self._end_connections()
         if self._sweeping is not None:

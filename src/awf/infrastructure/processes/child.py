@@ -77,6 +77,10 @@ class ChildProcess:
         await self._input.flushed()
         return self._input.taken >= end
 
+    def write_now(self, data: bytes) -> bool:
+        """False when nothing of it was taken."""
+        return self._input is not None and self._input.write_now(data)
+
     def feed(self, data: bytes) -> None:
         """This and nothing more on its standard input."""
         if self._input:

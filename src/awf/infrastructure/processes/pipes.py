@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -94,6 +95,18 @@ class InputPipe:
         if not self._writing:
             self._push()
         return self._offered
+
+    def write_now(self, data: bytes) -> bool:
+        """All of it or nothing: so much goes into a pipe in one piece."""
+        if self._waiting or self.closed or self._ending or len(data) > select.PIPE_BUF:
+            return False
+        try:
+            count = os.write(self._fd, data)
+        except OSError:
+            return False
+        self.taken += count
+        self._offered += count
+        return True
 
     def finish(self) -> None:
         """Close it as soon as everything is written."""

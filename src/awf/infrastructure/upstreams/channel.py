@@ -39,6 +39,14 @@ class Channel(Protocol):
         """
         ...
 
+    def begin(self, call: Call) -> bool:
+        """Send it at once; its answer lands where the call says. False: not now, and nothing was sent."""
+        ...
+
+    def give_up(self, call: Call) -> None:
+        """Nobody waits for a call that was begun. The server is told."""
+        ...
+
     async def notify(self, method: str, params: dict[str, Any] | None = None) -> None: ...
 
     async def reply(self, frame: bytes) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from awf.domain.errors import AwfError
 from awf.domain.mcp import CLIENT_INFO, INITIALIZE_VERSION, Era, RpcError, modern_meta
 from awf.infrastructure.upstreams import frames
 from awf.infrastructure.upstreams.background import Background
+from awf.infrastructure.upstreams.begun import Begun
 from awf.infrastructure.upstreams.correlation import Correlation
 from awf.infrastructure.upstreams.failures import ServerFault, SessionLost, unavailable
 from awf.infrastructure.upstreams.negotiation import PATIENCE, Introduction, negotiate
@@ -15,6 +17,7 @@ from awf.infrastructure.upstreams.negotiation import PATIENCE, Introduction, neg
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from awf.domain.ports.upstream import Done
     from awf.infrastructure.upstreams.channel import Channel
     from awf.infrastructure.upstreams.restarts import Restarts
 
@@ -125,9 +128,57 @@ class McpClient:
                 lost = (
                     channel  # the server has not looked at the request, so sending it once more does no harm
                 )
-        raise unavailable(
-            f'MCP server "{self.name}" ends, or forgets its sessions, at once.', hint="Look at its log."
-        )
+        raise self._restless()
+
+    def _restless(self) -> ServerFault:
+        message = f'MCP server "{self.name}" ends, or forgets its sessions, at once.'
+        return unavailable(message, hint="Look at its log.")
+
+    def begin(
+        self,
+        method: str,
+        params: dict[str, Any],
+        done: Done,
+        *,
+        headers: Mapping[str, str] | None = None,
+        tag: object = None,
+    ) -> Begun | None:
+        """Send it at once where there is a connection. `done` is never called before this returns."""
+        channel = self._channel
+        if channel is None or self.era is None or not channel.alive:
+            return None
+        if self._meta:
+            self._add_meta(params)
+        begun = Begun(self, channel, done)
+        begun.call = call = channel.correlation.begin(method, params, None, headers, tag, begun)
+        if channel.begin(call):
+            return begun
+        channel.correlation.forget(call)
+        return None
+
+    def failed(self, begun: Begun, reason: Exception) -> None:
+        if isinstance(reason, ServerFault) and reason.status in _NOT_THERE:
+            self._forget_era(begun.channel)
+
+    def send_again(self, begun: Begun) -> asyncio.Task[None]:
+        return self._background.start(self._sent_again(begun), f"asking MCP server {self.name} again")
+
+    async def _sent_again(self, begun: Begun) -> None:
+        call = begun.call
+        assert call is not None
+        try:
+            channel = await self._connected(instead_of=begun.channel)
+            result = await self._exchange(channel, call.method, call.params, None, call.headers, call.tag)
+        except SessionLost:
+            begun.set_exception(self._restless())
+        except (RpcError, AwfError) as reason:
+            begun.set_exception(reason)
+        except asyncio.CancelledError:
+            if not begun.done():  # we are closing
+                begun.set_exception(unavailable(f'The connection to MCP server "{self.name}" was closed.'))
+            raise
+        else:
+            begun.set_result(result)
 
     async def connect(self) -> Era:
         """Make sure that there is a connection."""
@@ -169,8 +220,7 @@ class McpClient:
         tag: object,
     ) -> dict[str, Any]:
         if self._meta:
-            given = params.get("_meta")  # may say on whose behalf we ask
-            params["_meta"] = {**self._meta, **given} if given else self._meta
+            self._add_meta(params)
         call = channel.correlation.begin(method, params, on_progress, headers, tag)
         try:
             return await channel.exchange(call)
@@ -180,6 +230,10 @@ class McpClient:
             raise
         finally:
             channel.correlation.forget(call)
+
+    def _add_meta(self, params: dict[str, Any]) -> None:
+        given = params.get("_meta")  # may say on whose behalf we ask
+        params["_meta"] = {**self._meta, **given} if given else self._meta
 
     def _forget_era(self, channel: Channel) -> None:
         """The server is not what it was: ask anew before the next call."""

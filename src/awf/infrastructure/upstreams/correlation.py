@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
 from awf.infrastructure.upstreams import frames
@@ -17,7 +17,7 @@ from awf.infrastructure.upstreams import frames
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Call", "Correlation"]
+__all__ = ["Call", "Correlation", "Landing"]
 
 _log = logging.getLogger("awf.upstreams")
 
@@ -28,25 +28,44 @@ class Call:
     __slots__ = (
         "answer",
         "cancellable",
+        "carrier",
         "frame",
         "headers",
         "method",
         "name",
         "number",
         "on_progress",
+        "params",
         "tag",
     )
 
-    def __init__(self, number: int, method: str, params: dict[str, Any]) -> None:
+    def __init__(
+        self, number: int, method: str, params: dict[str, Any], answer: Landing | None = None
+    ) -> None:
         self.number = number
         self.method = method
+        self.params = params
         self.name = params.get("uri" if method == "resources/read" else "name")
         self.frame = frames.request(number, method, params)
-        self.answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self.answer: asyncio.Future[dict[str, Any]] = (
+            asyncio.get_running_loop().create_future()
+            if answer is None
+            else cast("asyncio.Future[dict[str, Any]]", answer)
+        )
+        self.carrier: Any = None  # what its channel needs to give it up
         self.on_progress: Callable[[dict[str, Any]], None] | None = None
         self.headers: Mapping[str, str] = {}
         self.tag: object = None  # what its owner knows it by
         self.cancellable = method not in {"initialize", "server/discover"}
+
+
+class Landing(Protocol):
+    """Where an answer arrives that nobody awaits; it behaves like a future whose callbacks run at once."""
+
+    def done(self) -> bool: ...
+    def set_result(self, result: dict[str, Any], /) -> None: ...
+    def set_exception(self, reason: Exception, /) -> None: ...
+    def exception(self) -> BaseException | None: ...
 
 
 class Correlation:
@@ -74,12 +93,13 @@ class Correlation:
         on_progress: Callable[[dict[str, Any]], None] | None = None,
         headers: Mapping[str, str] | None = None,
         tag: object = None,
+        answer: Landing | None = None,
     ) -> Call:
         """Note a call; its frame can then be written. With `on_progress` it asks for notifications of progress."""
         self._last += 1
         if on_progress is not None:
             params = {**params, "_meta": {**params.get("_meta", {}), "progressToken": self._last}}
-        call = Call(self._last, method, params)
+        call = Call(self._last, method, params, answer)
         call.on_progress = on_progress
         call.tag = tag
         if headers:
@@ -99,6 +119,14 @@ class Correlation:
     def fail(self, call: Call, reason: Exception) -> None:
         if self._pending.pop(call.number, None) is not None:
             _settle(call, reason)
+
+    def settle(self, number: int, result: dict[str, Any]) -> None:
+        """Take in the plain answer to one call."""
+        call = self._pending.pop(number, None)
+        if call is None:
+            _log.debug("an answer that nobody waits for: id %r", number)
+        elif not call.answer.done():
+            call.answer.set_result(result)
 
     def receive(self, message: dict[str, Any], tag: object = None) -> bytes | None:
         """Take in one message; what is returned is to be sent back."""

@@ -7,10 +7,23 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["error_reply", "messages_in", "notification", "reply", "request"]
+from awf.domain.mcp import Verbatim
+
+__all__ = ["error_reply", "messages_in", "notification", "plain_answer", "reply", "request"]
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
+
+
+class _Answer(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """What nearly every message of a server is. Whatever else one says makes it another kind of message."""
+
+    id: int
+    result: msgspec.Raw
+    jsonrpc: str = ""
+
+
+_decode_answer = msgspec.json.Decoder(_Answer).decode
 
 
 def request(number: int, method: str, params: dict[str, Any]) -> bytes:
@@ -28,6 +41,21 @@ def reply(number: Any, result: dict[str, Any]) -> bytes:
 def error_reply(number: Any, code: int, message: str, data: Any = None) -> bytes:
     error = {"code": code, "message": message, **({} if data is None else {"data": data})}
     return _encode({"jsonrpc": "2.0", "id": number, "error": error})
+
+
+def plain_answer(data: bytes) -> tuple[int, dict[str, Any]] | None:
+    """Which request it answers and the result, if that is all there is to it."""
+    try:
+        answer = _decode_answer(data)
+        written = bytes(answer.result)
+        value = _decode(written)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if type(value) is not dict:
+        return None
+    # Line ends between values mean nothing in JSON, but much to whoever carries it in lines.
+    one_line = b"\n" not in written and b"\r" not in written
+    return answer.id, Verbatim(value, written) if one_line else value
 
 
 def messages_in(data: bytes) -> list[dict[str, Any]] | None:

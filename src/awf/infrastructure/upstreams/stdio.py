@@ -12,10 +12,13 @@ from awf.infrastructure.upstreams.background import Background
 from awf.infrastructure.upstreams.channel import MESSAGE_LIMIT
 from awf.infrastructure.upstreams.failures import ServerFault, SessionLost, nonsense, unavailable
 from awf.infrastructure.upstreams.last_words import LastWords
+from awf.infrastructure.upstreams.line_splitter import LineSplitter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from awf.domain.mcp import Era
-    from awf.domain.ports.command_runner import Command, CommandOutcome, CommandRunner, RunningCommand
+    from awf.domain.ports.command_runner import Command, CommandOutcome, CommandRunner, RunningCommand, Stream
     from awf.infrastructure.upstreams.correlation import Call, Correlation
 
 __all__ = ["StdioChannel"]
@@ -37,7 +40,8 @@ class StdioChannel:
         self._fault: ServerFault | None = None
         self._closing = False
         self._left = False
-        self._process = _started(name, command, runner)
+        self._lines = LineSplitter(self._line, MESSAGE_LIMIT)
+        self._process = _started(name, command, runner, self._printed)
         self._background = Background()
         self._reading = self._background.start(self._read(), f"reading from MCP server {name}")
 
@@ -63,8 +67,15 @@ class StdioChannel:
             return await call.answer
         except asyncio.CancelledError:
             if self.correlation.forget(call) and call.cancellable and self.alive:
-                self._give_up(call)
+                self._told_off(call)
             raise
+
+    def begin(self, call: Call) -> bool:
+        return self.alive and self._process.write_now(call.frame + b"\n")
+
+    def give_up(self, call: Call) -> None:
+        if call.cancellable and self.alive:
+            self._told_off(call)
 
     async def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
         await self._process.write(frames.notification(method, params) + b"\n")
@@ -90,22 +101,31 @@ class StdioChannel:
             await self._process.terminate()
             await self._background.close()
 
-    def _give_up(self, call: Call) -> None:
+    def _told_off(self, call: Call) -> None:
         # Whoever cancels must not have to wait for a server that does not read.
         told = {"requestId": call.number, "reason": "The caller no longer waits for it."}
         self._background.start(self.notify("notifications/cancelled", told), "telling of a cancellation")
 
+    def _printed(self, stream: Stream, chunk: bytes) -> None:
+        if stream == "stdout":
+            self._lines.feed(chunk)
+        else:
+            self._words.add(chunk)
+
+    def _line(self, line: bytes) -> None:
+        if len(line) >= MESSAGE_LIMIT:
+            self._too_long()
+            return
+        if line and not line.isspace():
+            self._take(line)
+        self._in_long_line = False
+
     async def _read(self) -> None:
         try:
-            async for line in self._process.lines(self._words.add, MESSAGE_LIMIT):
-                if len(line) >= MESSAGE_LIMIT:
-                    self._too_long()
-                    continue
-                if line and not line.isspace():
-                    self._take(line)
-                self._in_long_line = False
+            outcome = await self._process.wait()
+            self._lines.end()
             self._left = True  # its last words may take a moment; nothing more is sent to it meanwhile
-            self._fault = _ended(self._name, await self._process.wait(), self._words.text())
+            self._fault = _ended(self._name, outcome, self._words.text())
         finally:
             # Also when reading itself fails: nobody may wait for an answer that cannot come.
             if self._fault is None:
@@ -113,6 +133,10 @@ class StdioChannel:
             self.correlation.fail_all(self._fault)
 
     def _take(self, line: bytes) -> None:
+        plain = frames.plain_answer(line)
+        if plain is not None:
+            self.correlation.settle(*plain)
+            return
         messages = frames.messages_in(line)
         if messages is None:
             self._unreadable(line)
@@ -140,9 +164,11 @@ class StdioChannel:
         self.correlation.fail_all(nonsense(f'MCP server "{self._name}" sent a message of over {size} MiB.'))
 
 
-def _started(name: str, command: Command, runner: CommandRunner) -> RunningCommand:
+def _started(
+    name: str, command: Command, runner: CommandRunner, printed: Callable[[Stream, bytes], None]
+) -> RunningCommand:
     try:
-        return runner.start(command, with_stdin=True)
+        return runner.start(command, printed, with_stdin=True)
     except AwfError as reason:
         hint = reason.hint
         if len(command.argv) == 1 and " " in command.argv[0]:

@@ -102,6 +102,15 @@ class Admission:
         answer = await self._enter(request, host)
         return refusals.with_headers(answer, verdict.headers) if type(answer) is HttpReply else answer
 
+    def known(self, request: HttpRequest) -> str | None:
+        """The key of a caller from no page, of whom nothing but its names is asked, now or later; else None."""
+        if request.client == "unix":
+            return _UNIX.key if self._rate is None else None
+        host = request.headers.get("host", "")
+        if not self._plain or type(self._verdicts.get((host, None))) is not _Welcome:
+            return None
+        return self._local(request.client).key
+
     def headers_for(self, request: HttpRequest) -> HeaderFields:
         """What every answer to this request has to carry, streams too; mostly nothing."""
         origin = request.headers.get("origin")
@@ -125,6 +134,13 @@ class Admission:
             return refusals.busy(self._places)
         self._working += 1
         return None
+
+    def take_place(self) -> bool:
+        """The same for whoever cannot tell a caller that there is none."""
+        if self._working >= self._places:
+            return False
+        self._working += 1
+        return True
 
     def release(self) -> None:
         assert self._working > 0, "a place was given back twice"

@@ -64,6 +64,10 @@ class CallPlan:
         """The headers that repeat arguments, from those that are sent upstream."""
         return mirrored_headers(self._mirrored, arguments) if self._mirrored else {}
 
+    def keeps(self, result: Mapping[str, Any]) -> bool:
+        """Whether an answer goes down as it is. Errors do not: their texts are cleaned."""
+        return self._selection is None and result.get("isError") is not True
+
     def result(self, result: dict[str, Any]) -> dict[str, Any]:
         if self._selection is None:
             return result

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from awf.domain.mcp import Era
-    from awf.domain.ports.http_client import HttpAnswer, HttpClient
+    from awf.domain.ports.http_client import HttpAnswer, HttpClient, HttpRoute, QuickAnswer
     from awf.infrastructure.upstreams.correlation import Call, Correlation
 
 __all__ = ["HttpChannel"]
@@ -36,7 +36,10 @@ LISTENING_SECONDS = 0.5
 RESUMPTIONS = 5
 RESUMPTION_PAUSE = 1.0
 LONGEST_PAUSE = 10.0
+ROUTES = 256
+HELD = 512 * 1024  # of an answer that is not complete; beyond that its connection has to be slowed down
 _ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+_JSON = "application/json"
 _STREAM = "text/event-stream"
 _log = logging.getLogger("awf.upstreams")
 _FOR_THE_CALLER = frozenset({401, 403, 429})
@@ -60,6 +63,7 @@ class HttpChannel:
         self._door = Door(name, http, url, headers, authorization)
         self._era: Era | None = None
         self._session = ""
+        self._routes: dict[object, HttpRoute] = {}  # by what the headers depend on
         self._session_is_gone = False
         self._last_heard = ""
         self._background = Background()
@@ -82,22 +86,84 @@ class HttpChannel:
 
     def agreed(self, era: Era) -> None:
         self._era = era
+        self._routes.clear()
 
     async def exchange(self, call: Call) -> dict[str, Any]:
         try:
-            last_event = await self._post(call)
-            if not call.answer.done():
-                if last_event and self._is_legacy:
-                    self.correlation.paused(call.tag)
-                await self._resume(call, last_event)
+            await self._carry(call)
             return await call.answer
         except asyncio.CancelledError:
-            if self._is_legacy and call.cancellable and self.alive and not call.answer.done():
-                told = {"requestId": call.number, "reason": "The caller no longer waits for it."}
-                self._background.start(
-                    self.notify("notifications/cancelled", told), "telling of a cancellation"
-                )
+            if not call.answer.done():
+                self._tell_off(call)
             raise
+
+    async def _carry(self, call: Call, sent: QuickAnswer | None = None) -> None:
+        last_event = await self._post(call, sent)
+        if not call.answer.done():
+            if last_event and self._is_legacy:
+                self.correlation.paused(call.tag)
+            await self._resume(call, last_event)
+
+    def _tell_off(self, call: Call) -> None:
+        if self._is_legacy and call.cancellable and self.alive:
+            told = {"requestId": call.number, "reason": "The caller no longer waits for it."}
+            self._background.start(self.notify("notifications/cancelled", told), "telling of a cancellation")
+
+    # Without waiting
+
+    def begin(self, call: Call) -> bool:
+        era = self._era
+        if era is None or call.headers or self._ended.is_set():
+            return False
+        kind = (call.method, call.name) if era.modern else None
+        route = self._routes.get(kind) or self._new_route(kind, call)
+        if route is not None:
+            call.carrier = route.send_now(call.frame, self._came, call)
+        return call.carrier is not None
+
+    def _new_route(self, kind: object, call: Call) -> HttpRoute | None:
+        route = self._door.route(self._headers(call))
+        if route is not None:
+            if len(self._routes) >= ROUTES:
+                self._routes.clear()
+            self._routes[kind] = route
+        return route
+
+    def _came(self, answer: QuickAnswer) -> None:
+        """Something of an answer is there. What is not a whole result in JSON is read as if it had been waited for."""
+        call: Call = answer.tag
+        usual = answer.status == 200 and _is_plain(answer.headers)
+        if usual and answer.complete:
+            plain = frames.plain_answer(answer.whole())
+            if plain is not None and plain[0] == call.number:
+                answer.finish()
+                answer.tag = None
+                self.correlation.settle(*plain)
+                return
+        elif answer.failure is None and (usual or not answer.status) and answer.held < HELD:
+            return  # more is to come
+        answer.tell = answer.tag = None
+        call.carrier = self._background.start(self._read_on(call, answer), f"reading from {self._name}")
+
+    async def _read_on(self, call: Call, answer: QuickAnswer) -> None:
+        try:
+            await self._carry(call, answer)
+        except asyncio.CancelledError:
+            closed = f'The connection to MCP server "{self._name}" was closed.'
+            self.correlation.fail(call, unavailable(closed))
+            raise
+        except Exception as reason:  # noqa: BLE001  whoever waits is told
+            self.correlation.fail(call, reason)
+
+    def give_up(self, call: Call) -> None:
+        if isinstance(call.carrier, asyncio.Task):
+            call.carrier.cancel()
+        else:
+            call.carrier.tell = call.carrier.tag = None
+            call.carrier.abort()
+        self._tell_off(call)
+
+    # As it comes
 
     async def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
         await self._tell(frames.notification(method, params), method)
@@ -145,10 +211,13 @@ class HttpChannel:
 
     # Sending
 
-    async def _post(self, call: Call) -> str:
+    async def _post(self, call: Call, sent: QuickAnswer | None = None) -> str:
         """Send it and take in the answer. When that breaks off: the last event's id, to go on from there."""
-        repeatable = call.method != "tools/call"
-        answer = await self._door.send("POST", self._headers(call), call.frame, repeatable=repeatable)
+        if sent is None:
+            repeatable = call.method != "tools/call"
+            answer = await self._door.send("POST", self._headers(call), call.frame, repeatable=repeatable)
+        else:
+            answer = await self._door.sent(sent, self._headers(call), call.frame)
         try:
             async with answer:
                 return await self._take(call, answer)
@@ -181,6 +250,7 @@ class HttpChannel:
         ok = answer.status < 300
         if ok and call.method == "initialize":
             self._session = answer.headers.get("mcp-session-id", "")
+            self._routes.clear()
         if ok and answer.content_type == _STREAM:
             return await self._events(call, answer)
         if answer.headers.get("content-encoding", "identity") != "identity":
@@ -252,6 +322,11 @@ class HttpChannel:
             raise explained(self._name, reason) from reason
         finally:
             answer.abort()
+
+
+def _is_plain(headers: Mapping[str, str]) -> bool:
+    kind = headers.get("content-type", "")
+    return (kind == _JSON or kind.startswith(_JSON)) and "content-encoding" not in headers
 
 
 def _modern(version: str, method: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from awf.infrastructure.upstreams.http.redirects import led_to
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from awf.domain.ports.http_client import HttpAnswer, HttpClient
+    from awf.domain.ports.http_client import HttpAnswer, HttpClient, HttpRoute, QuickAnswer
 
 __all__ = ["Door", "broken", "explained"]
 
@@ -62,6 +62,27 @@ class Door:
         answer = await self._send_to(self._url, method, shown, body, repeatable=repeatable)
         return await self._follow(answer, method, shown, body, repeatable=repeatable)
 
+    def route(self, headers: Mapping[str, str]) -> HttpRoute | None:
+        """For POSTs with these headers, where no credentials are to be fetched first."""
+        if self._authorization is not None:
+            return None
+        try:
+            return self._http.route("POST", self._url, {**self._always, **headers})
+        except ValueError:
+            return None  # `send` says why
+
+    async def sent(self, answer: QuickAnswer, headers: Mapping[str, str], body: bytes) -> HttpAnswer:
+        """What `send` gives, for a POST that went out by the route."""
+        try:
+            await answer.opened()
+        except HttpFailure as reason:
+            answer.abort()
+            raise self._in_words(reason) from reason
+        except BaseException:
+            answer.abort()
+            raise
+        return await self._follow(answer, "POST", headers, body, repeatable=False)
+
     async def _follow(
         self, answer: HttpAnswer, method: str, headers: Mapping[str, str], body: bytes, *, repeatable: bool
     ) -> HttpAnswer:
@@ -93,15 +114,18 @@ class Door:
             return await self._http.send(
                 method, target, headers={**self._always, **headers}, body=body, repeatable=repeatable
             )
-        except HttpUnreachable as reason:
-            message = f'MCP server "{self._name}" cannot be reached at {self._url}: {reason}.'
-            raise unavailable(message, hint="Start the server, or correct its `url`.") from reason
-        except HttpGarbled as reason:
-            raise nonsense(f'MCP server "{self._name}" at {self._url}: {reason}.') from reason
         except HttpFailure as reason:
-            raise broken(self._name, reason) from reason
+            raise self._in_words(reason) from reason
         except ValueError as reason:
             raise nonsense(f'MCP server "{self._name}": {reason}.', hint="Correct its `headers`.") from reason
+
+    def _in_words(self, reason: HttpFailure) -> ServerFault:
+        if isinstance(reason, HttpUnreachable):
+            message = f'MCP server "{self._name}" cannot be reached at {self._url}: {reason}.'
+            return unavailable(message, hint="Start the server, or correct its `url`.")
+        if isinstance(reason, HttpGarbled):
+            return nonsense(f'MCP server "{self._name}" at {self._url}: {reason}.')
+        return broken(self._name, reason)
 
 
 def broken(name: str, reason: Exception) -> ServerFault:

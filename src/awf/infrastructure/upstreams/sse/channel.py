@@ -75,6 +75,14 @@ class SseChannel:
     def agreed(self, era: Era) -> None:
         self._version = {"MCP-Protocol-Version": era.version}
 
+    def begin(self, call: Call) -> bool:
+        """Whoever speaks this way waits with the others."""
+        del call
+        return False
+
+    def give_up(self, call: Call) -> None:
+        """Nothing is ever begun here."""
+
     async def exchange(self, call: Call) -> dict[str, Any]:
         if self._fault is not None:
             self.correlation.fail(call, self._fault)

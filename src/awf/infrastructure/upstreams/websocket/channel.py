@@ -73,6 +73,14 @@ class WebSocketChannel:
     def agreed(self, era: Era) -> None:
         """Both eras look alike here: what differs is in the messages."""
 
+    def begin(self, call: Call) -> bool:
+        """Whoever speaks this way waits with the others."""
+        del call
+        return False
+
+    def give_up(self, call: Call) -> None:
+        """Nothing is ever begun here."""
+
     async def exchange(self, call: Call) -> dict[str, Any]:
         try:
             await self._send(call.frame)

@@ -13,6 +13,7 @@ from awf.domain.mcp import INVALID_REQUEST, MODERN_VERSIONS, RpcError
 from awf.domain.ports.http_server import HttpReply
 from awf.interfaces.mcp.gateway.messages import JSON, refusal
 from awf.interfaces.mcp.gateway.older_sse import MESSAGES, OlderSse
+from awf.interfaces.mcp.gateway.quick import QuickDoor
 from awf.interfaces.mcp.gateway.sessions import Sessions
 from awf.interfaces.mcp.gateway.streamable import PULSE_SECONDS, Streamable
 
@@ -37,10 +38,11 @@ class HttpDoor:
     def __init__(
         self, gateway: Gateway, book: CallBook, desk: GatewayDesk, *, quiet: float | None = None
     ) -> None:
-        self.admission: Admission | None = None
+        self._admission: Admission | None = None
         self.sessions = Sessions(gateway, time.monotonic)
         self.streamable = Streamable(gateway, self.sessions, quiet=quiet)
         self.older = OlderSse(gateway)
+        self.quick = QuickDoor(gateway, self.sessions, self.streamable, book)
         self._gateway = gateway
         self._book = book
         self._desk = desk
@@ -50,8 +52,16 @@ class HttpDoor:
     def streams(self) -> int:
         return self.sessions.streams + len(self.older) + len(self._gateway.hub.listeners)
 
+    @property
+    def admission(self) -> Admission | None:
+        return self._admission
+
+    @admission.setter
+    def admission(self, admission: Admission) -> None:
+        self._admission = self.quick.admission = admission
+
     async def handle(self, request: HttpRequest) -> HttpReply | None:
-        admission = self.admission
+        admission = self._admission
         assert admission is not None
         caller = await admission.admit(request)
         if isinstance(caller, HttpReply):

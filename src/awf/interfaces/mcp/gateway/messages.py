@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from awf.domain.mcp import INVALID_REQUEST, PARSE_ERROR, RpcError
+from awf.domain.mcp import INVALID_REQUEST, PARSE_ERROR, RpcError, Verbatim
 from awf.domain.ports.http_server import HttpReply
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def decoded(data: bytes) -> Any:
 
 
 def success(request_id: Any, result: Any) -> bytes:
+    if type(result) is Verbatim:
+        return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode(request_id), result.written)
     if type(result) is msgspec.Raw:  # a list, kept as bytes
         return b"".join((b'{"jsonrpc":"2.0","id":', encode(request_id), b',"result":', result, b"}"))
     return encode({"jsonrpc": "2.0", "id": request_id, "result": result})

@@ -128,7 +128,7 @@ class _Serving:
         desk = house.desk(gateway)
         door = HttpDoor(gateway, house.book, desk, quiet=listen.quiet)
         desk.counts = lambda: (len(door.sessions) + len(door.older), door.streams)
-        server = house.http_server(door.handle, listen)
+        server = house.http_server(door.handle, door.quick.begin, listen)
         following: asyncio.Task[None] | None = None
         try:
             addresses = await self._open_door(server, listen, gateway)

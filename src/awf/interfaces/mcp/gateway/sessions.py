@@ -9,7 +9,7 @@ import secrets
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from awf.application.gateway.client import Client
+from awf.application.gateway.client import Client, Work
 from awf.application.running.tasks import spawn
 from awf.domain.mcp import INVALID_PARAMS, LEGACY_VERSIONS, RpcError
 from awf.interfaces.mcp.gateway.event_log import EventLog
@@ -59,7 +59,7 @@ class Session:
         self.used = 0.0
         self.standing: StandingReach | None = None
         self.logs: OrderedDict[str, EventLog] = OrderedDict()
-        self.tasks: dict[Any, asyncio.Task[Any]] = {}  # by the id of the request
+        self.tasks: dict[Any, Work] = {}  # by the id of the request
         self._streams = 0
 
     def new_log(self) -> EventLog:
@@ -110,6 +110,9 @@ class Sessions:
             return None
         session.used = self._now()
         return session
+
+    def touch(self, session: Session) -> None:
+        session.used = self._now()
 
     async def end(self, session: Session) -> None:
         if self._sessions.pop(session.client.id, None) is not None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from awf.domain.ports.http_server import HttpRequest
     from awf.interfaces.mcp.gateway.sessions import Session, Sessions
 
-__all__ = ["Streamable"]
+__all__ = ["Streamable", "takes_streams"]
 
 PATIENCE = 2.0  # seconds after which a client is shown that its request is being worked on
 PULSE_SECONDS = 15.0
@@ -47,12 +47,12 @@ class Streamable:
         self._gateway = gateway
         self._sessions = sessions
         self._quiet = quiet
-        self._pending: dict[AnswerReach, float] = {}  # since when
+        self.pending: dict[AnswerReach, float] = {}  # since when
         self._pulsed = 0.0
 
     @property
     def in_flight(self) -> int:
-        return len(self._pending)
+        return len(self.pending)
 
     async def handle(
         self, request: HttpRequest, key: str, profile: str, headers: Sequence[tuple[str, str]] = ()
@@ -106,7 +106,7 @@ class Streamable:
             client = modern_client(meta, key, profile)
         except RpcError as error:
             return refusal(max(400, status_of(error)), error, request_id)
-        reach = AnswerReach(request, headers, streams=_takes_streams(request))
+        reach = AnswerReach(request, headers, streams=takes_streams(request))
         exchange = Exchange(client, request_id, reach, meta=meta, headers=request.headers)
         task = asyncio.current_task()
         assert task is not None
@@ -117,14 +117,14 @@ class Streamable:
     async def _answer(
         self, exchange: Exchange, reach: AnswerReach, method: str, params: dict[str, Any]
     ) -> HttpReply | None:
-        self._pending[reach] = asyncio.get_running_loop().time()
+        self.pending[reach] = asyncio.get_running_loop().time()
         try:
             result = await self._gateway.answer(exchange, method, params)
         except RpcError as error:
             status = status_of(error) if exchange.client.modern else 200
             return reach.finish(failure(exchange.id, error), status)
         finally:
-            self._pending.pop(reach, None)
+            self.pending.pop(reach, None)
         return reach.finish(success(exchange.id, result))
 
     # The older era
@@ -154,7 +154,7 @@ class Streamable:
         except RpcError as error:
             return refusal(400, error, message.get("id"))
         primed = session.client.version >= "2025-11-25"
-        streams = _takes_streams(request)
+        streams = takes_streams(request)
         reach = AnswerReach(request, headers, streams=streams, new_log=session.new_log, primed=primed)
         exchange = Exchange(session.client, request_id, reach, meta=meta, headers=request.headers)
         task = asyncio.current_task()
@@ -292,7 +292,7 @@ class Streamable:
     ) -> None:
         log = session.logs[name]
         stream = request.stream(200, (*STREAM_HEADERS, *headers))
-        reach = next((one for one in self._pending if one.log is log), None)
+        reach = next((one for one in self.pending if one.log is log), None)
         if reach is None:
             for made in log.after(position):
                 stream.write(made)
@@ -318,7 +318,7 @@ class Streamable:
         pulse = now - self._pulsed >= PULSE_SECONDS
         if pulse:
             self._pulsed = now
-        for reach, since in list(self._pending.items()):
+        for reach, since in list(self.pending.items()):
             if not reach.streams or now - since < PATIENCE:
                 continue
             if not reach.streaming:
@@ -336,6 +336,6 @@ def _says_newer(message: dict[str, Any]) -> bool:
     return isinstance(meta, dict) and is_newer(meta) and message.get("method") != "initialize"
 
 
-def _takes_streams(request: HttpRequest) -> bool:
+def takes_streams(request: HttpRequest) -> bool:
     accepted = request.headers.get("accept", "")
     return "text/event-stream" in accepted or "*/*" in accepted

@@ -1,0 +1,154 @@
+"""One tool call under way that no task waits for: whoever brings its outcome ends it.
+
+Most calls are nothing but a question and an answer. A task for each, and a frame for each layer in between, would cost
+more than the call itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from typing import TYPE_CHECKING, Any, Protocol
+
+from awf.application.gateway.forwarding import asks
+from awf.application.running.tasks import spawn
+from awf.domain.mcp import RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from awf.application.gateway.call_book import Entry
+    from awf.application.gateway.client import Exchange, Work
+    from awf.application.gateway.lane import Lane
+    from awf.application.gateway.offers import Offer
+    from awf.application.tools.pipeline import Observation
+    from awf.domain.mcp import Era
+    from awf.domain.ports.upstream import Pending
+
+    Tell = Callable[[dict[str, Any] | RpcError | None], None]
+
+__all__ = ["QuickCall", "Tell"]
+
+_FAILED = "Internal error: the gateway failed on this request."
+_log = logging.getLogger("awf.gateway")
+
+
+class Host(Protocol):
+    def concluded(
+        self, quick: QuickCall, raw: dict[str, Any] | None, reason: Exception | None
+    ) -> dict[str, Any] | RpcError:
+        """What the client gets for what came of it."""
+        ...
+
+    async def answered(self, quick: QuickCall, raw: dict[str, Any]) -> dict[str, Any]:
+        """The result, after the questions of the server were put to the client."""
+        ...
+
+    def abandoned(self, quick: QuickCall) -> None:
+        """Nobody waits for it any more."""
+        ...
+
+
+class QuickCall:
+    """`tell` hears once what the client gets; None when the call was cancelled."""
+
+    __slots__ = (
+        "_host",
+        "_pending",
+        "_tell",
+        "crossing",
+        "entry",
+        "exchange",
+        "lane",
+        "observing",
+        "offer",
+        "passed",
+        "sent",
+    )
+
+    def __init__(
+        self,
+        host: Host,
+        offer: Offer,
+        exchange: Exchange,
+        lane: Lane,
+        passed: dict[str, Any],
+        sent: dict[str, Any],
+        crossing: Era | None,
+        tell: Tell,
+    ) -> None:
+        self._host = host
+        self.offer = offer
+        self.exchange = exchange
+        self.lane = lane
+        self.passed = passed  # the params as the server gets them
+        self.sent = sent  # the arguments among them
+        self.crossing = crossing  # the server's era, if that is not the client's
+        self._tell = tell
+        self._pending: Work | None = None
+        self.entry: Entry
+        self.observing: Observation | None = None
+
+    def begun(self, pending: Pending, entry: Entry, observing: Observation | None) -> None:
+        self._pending = pending
+        self.entry = entry
+        self.observing = observing
+
+    def came(self, raw: dict[str, Any] | None, reason: Exception | None) -> None:
+        """The server has answered, or cannot."""
+        self._pending = None
+        server, exchange, lane = self.offer.server, self.exchange, self.lane
+        if raw is not None and self.crossing is not None and asks(raw, self.crossing):
+            server.ended(exchange, lane)
+            self._pending = exchange.task = spawn(self._go_on(raw), "a call with questions")
+            return
+        try:
+            self._end(raw, reason)  # the client first
+        finally:
+            server.ended(exchange, lane, reason)
+
+    async def _go_on(self, raw: dict[str, Any]) -> None:
+        """The server wants to know something first: from here on it is a call like any other."""
+        result: dict[str, Any] | None = None
+        failure: Exception | None = None
+        try:
+            result = await self._host.answered(self, raw)
+        except asyncio.CancelledError:
+            if self._pending is not None:
+                self._abandon()
+            raise
+        except Exception as reason:  # noqa: BLE001  the client is told
+            failure = reason
+        self._pending = None
+        self._end(result, failure)
+
+    def _end(self, raw: dict[str, Any] | None, reason: Exception | None) -> None:
+        try:
+            outcome = self._host.concluded(self, raw, reason)
+        except Exception:  # noqa: BLE001  whoever waits must get an answer
+            _log.exception("the answer of %s could not be passed on", self.offer.tool.name)
+            outcome = RpcError(-32603, _FAILED)
+        self._leave(outcome)
+
+    def cancel(self) -> None:
+        """As that of a task. The server is told; where it was too slow, the client as well."""
+        pending, self._pending = self._pending, None
+        if pending is None:
+            return
+        pending.cancel()
+        self.offer.server.ended(self.exchange, self.lane)
+        if self.exchange.deadline == -math.inf:
+            self._end(None, self.offer.server.too_slow())
+        else:
+            self._abandon()
+
+    def _abandon(self) -> None:
+        self._pending = None
+        self._host.abandoned(self)
+        self._leave(None)
+
+    def _leave(self, outcome: dict[str, Any] | RpcError | None) -> None:
+        """Nothing holds it any more but what it holds: then it goes without the garbage collector."""
+        self.exchange.task = None
+        self._tell(outcome)

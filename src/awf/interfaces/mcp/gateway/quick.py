@@ -1,0 +1,181 @@
+"""The short way of a plain `tools/call` over HTTP: it is sent to its server at once, and answered when that answers.
+
+Whatever is not plain, or not yet known, takes the usual way (`HttpDoor.handle`), which does the same with more care. What
+follows from the head of a request is found out once for each head that a connection repeats.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import msgspec
+
+from awf.application.gateway.client import Client, Exchange
+from awf.domain.mcp import LEGACY_VERSIONS, RpcError
+from awf.interfaces.mcp.gateway.messages import failure, success
+from awf.interfaces.mcp.gateway.newer_era import check_headers, is_newer, modern_client, status_of
+from awf.interfaces.mcp.gateway.reach import AnswerReach
+from awf.interfaces.mcp.gateway.streamable import takes_streams
+
+if TYPE_CHECKING:
+    from awf.application.gateway.admission import Admission
+    from awf.application.gateway.call_book import CallBook
+    from awf.application.gateway.gateway import Gateway
+    from awf.application.gateway.quick_call import QuickCall
+    from awf.domain.ports.http_server import HttpReply, HttpRequest
+    from awf.interfaces.mcp.gateway.sessions import Session, Sessions
+    from awf.interfaces.mcp.gateway.streamable import Streamable
+
+__all__ = ["QuickDoor"]
+
+
+class _Call(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    jsonrpc: Literal["2.0"]
+    id: int | str
+    method: Literal["tools/call"]
+    params: dict[str, Any]
+
+
+_decode = msgspec.json.Decoder(_Call).decode
+
+
+class _Way(NamedTuple):
+    """What follows from a head."""
+
+    admission: Admission
+    key: str
+    profile: str
+    streams: bool
+    session: Session | None  # of the older era
+
+
+class QuickDoor:
+    def __init__(self, gateway: Gateway, sessions: Sessions, streamable: Streamable, book: CallBook) -> None:
+        self.admission: Admission | None = None
+        self.sessions = sessions
+        self.pending = streamable.pending
+        self.book = book
+        self._gateway = gateway
+        self._loop = asyncio.get_running_loop()
+
+    def begin(self, request: HttpRequest) -> bool:
+        """A `QuickHandler`."""
+        way: _Way | None = request.memo.value
+        if way is None or way.admission is not self.admission:
+            way = self._found(request)
+            if way is None:
+                return False
+            request.memo.value = way
+        try:
+            call = _decode(request.body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return False
+        params = call.params
+        meta = params.get("_meta")
+        if meta is None:
+            meta = {}
+        elif type(meta) is not dict:
+            return False
+        session = way.session
+        if session is None:
+            client = _modern(request, way, call, meta)
+        else:
+            client = None if session.ended or call.id in session.tasks or is_newer(meta) else session.client
+        if client is None or not way.admission.take_place():
+            return False
+        if self._sent(request, way, client, call, meta):
+            return True
+        way.admission.release()
+        return False
+
+    def _sent(
+        self, request: HttpRequest, way: _Way, client: Client, call: _Call, meta: dict[str, Any]
+    ) -> bool:
+        session = way.session
+        if session is None:
+            reach = AnswerReach(request, (), streams=way.streams)
+        else:
+            primed = client.version >= "2025-11-25"
+            reach = AnswerReach(request, (), streams=way.streams, new_log=session.new_log, primed=primed)
+        exchange = Exchange(client, call.id, reach, meta=meta, headers=request.headers)
+        answering = _Answering(self, request, way, exchange, reach)
+        quick = self._gateway.begin_call(exchange, call.params, answering.tell)
+        if quick is None:
+            return False
+        answering.call = quick
+        request.on_stop(answering.stop)
+        self.pending[reach] = self._loop.time()
+        if session is None:
+            request.on_leave(quick.cancel)
+        else:
+            session.tasks[call.id] = quick
+            self.sessions.touch(session)
+        return True
+
+    def _found(self, request: HttpRequest) -> _Way | None:
+        """None for whoever has to be looked at more closely."""
+        admission, headers, path = self.admission, request.headers, request.path
+        if admission is None or request.method != "POST" or "origin" in headers:
+            return None
+        key = admission.known(request)
+        profile = path[5:] if path.startswith("/mcp/") else ""
+        if key is None or (path != "/mcp" and profile not in self._gateway.fleet.file.profiles):
+            return None
+        version, session_id = headers.get("mcp-protocol-version"), headers.get("mcp-session-id")
+        session: Session | None = None
+        if version is None or version in LEGACY_VERSIONS:
+            session = self.sessions.find(session_id, key) if session_id is not None else None
+            if session is None:
+                return None
+        return _Way(admission, key, profile, takes_streams(request), session)
+
+
+class _Answering:
+    """Who takes the outcome of one call to its client."""
+
+    __slots__ = ("_door", "_exchange", "_reach", "_request", "_stopped", "_way", "call")
+
+    def __init__(
+        self, door: QuickDoor, request: HttpRequest, way: _Way, exchange: Exchange, reach: AnswerReach
+    ) -> None:
+        self._door = door
+        self._request = request
+        self._way = way
+        self._exchange = exchange
+        self._reach = reach
+        self._stopped = False
+        self.call: QuickCall
+
+    def tell(self, outcome: dict[str, Any] | RpcError | None) -> None:
+        reach, exchange, session = self._reach, self._exchange, self._way.session
+        if session is not None and session.tasks.get(exchange.id) is self.call:
+            del session.tasks[exchange.id]  # before the answer: with it a client may use the id again
+        reply: HttpReply | None = None
+        if outcome is None and session is None:
+            self._request.fail()  # it was the client, who has left
+        elif outcome is None:
+            reply = reach.abandon()
+        elif isinstance(outcome, RpcError):
+            status = status_of(outcome) if exchange.client.modern else 200
+            reply = reach.finish(failure(exchange.id, outcome), status)
+        else:
+            reply = reach.finish(success(exchange.id, outcome))
+        if not self._stopped and (outcome is not None or session is not None):
+            self._request.answer(reply)
+        del self.call, self._door.pending[reach]
+        self._way.admission.release()
+        self._door.book.requested("POST", 200 if reply is None else reply.status)
+
+    def stop(self) -> None:
+        """The server answers in its place."""
+        self._stopped = True
+        self.call.cancel()
+
+
+def _modern(request: HttpRequest, way: _Way, call: _Call, meta: dict[str, Any]) -> Client | None:
+    try:
+        check_headers(request.headers, call.method, call.params, meta)
+        return modern_client(meta, way.key, way.profile)
+    except RpcError:
+        return None  # the usual way says why
