@@ -32,6 +32,7 @@ __all__ = ["ToolCalls", "as_raw"]
 _TOOL_CODES: dict[str, ToolErrorCode] = {
     "EXECUTION.MCP_SERVER.TIMEOUT": "TIMEOUT",
     "EXECUTION.MCP_SERVER.DENIED": "PERMISSION_DENIED",
+    "EXECUTION.SANDBOX.STOPPED": "SANDBOX_VIOLATION",
 }
 
 

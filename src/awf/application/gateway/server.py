@@ -275,7 +275,7 @@ class Server:
             hint = "Raise its `timeout`, or ask for less."
             raise AwfError("EXECUTION.MCP_SERVER.TIMEOUT", message, hint=hint) from reason
         except AwfError as reason:
-            if reason.code == _UNAVAILABLE:
+            if reason.code in {_UNAVAILABLE, "EXECUTION.SANDBOX.STOPPED"}:
                 self.nudge()
             raise
         finally:

@@ -26,6 +26,7 @@ class ConfinedRunner:
         self._sandbox = sandbox
         self._rules = rules
         self._grounds = grounds
+        self._shared: tuple[str, ...] = ()
 
     def start(
         self,
@@ -44,10 +45,9 @@ class ConfinedRunner:
         return ConfinedProcess(started, confined, self._rules.name)
 
     def scratch(self) -> str:
-        """A folder that the programs started from now on share with us."""
+        """A folder that the next program shares with us."""
         folder = self._runner.scratch()
-        shared = (*self._grounds.shared, folder)
-        self._grounds = msgspec.structs.replace(self._grounds, shared=shared)
+        self._shared += (folder,)
         return folder
 
     async def run(self, command: Command, on_output: Callable[[Stream, bytes], None]) -> CommandOutcome:
@@ -55,8 +55,10 @@ class ConfinedRunner:
         confined = self._prepared(command)
         try:
             bounded = msgspec.structs.replace(confined.command, timeout=min(patience, default=None))
-            outcome = await self._runner.run(bounded, on_output)
-            return told(outcome, confined, self._rules.name)
+            outcome = told(await self._runner.run(bounded, on_output), confined, self._rules.name)
+            if outcome.timed_out and self._rules.time is not None and self._rules.time == bounded.timeout:
+                return msgspec.structs.replace(outcome, breach=f"its time limit ({self._rules.time:g} s)")
+            return outcome
         finally:
             confined.close()
 
@@ -64,7 +66,9 @@ class ConfinedRunner:
         """Nothing: the runner below may serve others."""
 
     def _prepared(self, command: Command) -> Confined:
-        return self._sandbox.prepare(command, self._rules, self._grounds)
+        shared, self._shared = self._shared, ()
+        grounds = msgspec.structs.replace(self._grounds, shared=shared) if shared else self._grounds
+        return self._sandbox.prepare(command, self._rules, grounds)
 
 
 class ConfinedProcess:
