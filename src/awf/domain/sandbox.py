@@ -242,8 +242,8 @@ def _problems_of_profile(name: str, profile: SandboxProfile) -> Iterator[Problem
         for at, place in enumerate(getattr(profile, field)):
             if not place.strip() or "\0" in place:
                 yield found(field, f"{place!r} cannot be a path.", "Remove it.", at)
-            elif place.strip().rstrip("/") == "" and field == "write":
-                yield found(field, "Everything would be writable.", "Say `files: all` if that is meant.", at)
+            elif not place.strip().strip("/"):
+                yield found(field, "This is every file there is.", "Say `files: all` if that is meant.", at)
     if (profile.files or BUILT_IN[profile.extends].files) == "all" and (profile.read or profile.write):
         field = "read" if profile.read else "write"
         yield found(field, f"`{field}` has no effect with `files: all`.", "Remove one of the two.")

@@ -89,9 +89,11 @@ class Bubblewrap:
             if cell is not None:
                 cell.remove()
             raise
-        argv = _joining(cell, walled)
+        # What bwrap does not bind by its number it would leave open: a way out for the program.
+        spots = {spot.fd for spot in (*layout.spots, *layout.protected)}
+        passed = fds if self._program.binds_open_files else [fd for fd in fds if fd not in spots]
         wrapped = msgspec.structs.replace(
-            command, argv=argv, cwd="/", env=_SAFE_PATH, fds=tuple(fds), via=via
+            command, argv=_joining(cell, walled), cwd="/", env=_SAFE_PATH, fds=tuple(passed), via=via
         )
         return ConfinedCommand(wrapped, rules, cell, fds)
 

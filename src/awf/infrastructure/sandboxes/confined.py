@@ -40,6 +40,7 @@ class ConfinedCommand:
     def close(self) -> None:
         self.started()
         if self._cell is not None:
+            self._cell.empty()
             self._cell.remove()
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)

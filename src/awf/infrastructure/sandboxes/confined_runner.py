@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
+from awf.domain.errors import AwfError
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
@@ -68,7 +70,12 @@ class ConfinedRunner:
     def _prepared(self, command: Command) -> Confined:
         shared, self._shared = self._shared, ()
         grounds = msgspec.structs.replace(self._grounds, shared=shared) if shared else self._grounds
-        return self._sandbox.prepare(command, self._rules, grounds)
+        try:
+            return self._sandbox.prepare(command, self._rules, grounds)
+        except OSError as reason:
+            text = f"The sandbox “{self._rules.name}” cannot be built: {reason.strerror or reason}."
+            hint = "Look whether files, memory or control groups have run out; `awf doctor` tries it anew."
+            raise AwfError("SYSTEM.SANDBOX.UNAVAILABLE", text, hint=hint) from reason
 
 
 class ConfinedProcess:

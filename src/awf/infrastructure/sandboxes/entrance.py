@@ -6,9 +6,11 @@ do comes in an open file, marshalled, so that neither arguments nor environment 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import marshal
 import os
+import signal
 import struct
 import sys
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 __all__ = ["enter"]
 
 _NO_NEW_POWERS, _SECCOMP, _FILTER, _DROP = 38, 22, 2, 24
+_ADOPT_ORPHANS, _SIGNAL_WHEN_ORPHANED = 36, 1
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 _CAPABILITIES_3 = 0x20080522
@@ -30,21 +33,46 @@ def enter(fd: int) -> None:
     for door in spec["doors"]:
         with open(door, "w", encoding="ascii") as procs:
             procs.write("0")
-    for number, size in spec.get("limits", ()):
+    if spec["stay"]:
+        _stay_behind()
+    for number, soft, hard in spec["limits"]:
         import resource
 
-        resource.setrlimit(number, (size, size))
+        resource.setrlimit(number, (soft, hard))
     _checked(_libc.prctl(_NO_NEW_POWERS, 1, 0, 0, 0), "no_new_privs")
-    if "capabilities" in spec:
-        _drop_capabilities()
-    if "handled" in spec or spec.get("scope"):
+    _drop_capabilities()
+    if spec["handled"] or spec["scope"]:
         _landlock(spec)
-    if "filter" in spec:
+    if spec["filter"]:
         _seccomp(spec["filter"])
-    if "cwd" in spec:
-        os.chdir(spec["cwd"])
-    # Our own environment holds nothing but the mark by which processes are found again.
-    os.execvpe(spec["argv"][0], list(spec["argv"]), {**spec["env"], **os.environ})
+    os.chdir(spec["cwd"])
+    os.closerange(3, 1 << 20)  # a folder that is open would be a way out for whoever gets it
+    # Our own environment holds nothing but the mark by which processes are found again, and what Python adds to it.
+    mark = {name: value for name, value in os.environ.items() if name != "LC_CTYPE"}
+    os.execvpe(spec["argv"][0], list(spec["argv"]), {**spec["env"], **mark})
+
+
+def _stay_behind() -> None:
+    """The child goes on and is confined. We wait for it outside, and end what it has left, however far that got away."""
+    _checked(_libc.prctl(_ADOPT_ORPHANS, 1, 0, 0, 0), "subreaper")
+    child = os.fork()
+    if child == 0:
+        _libc.prctl(_SIGNAL_WHEN_ORPHANED, signal.SIGKILL, 0, 0, 0)
+        return
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)  # the child decides; it gets them too
+    os.closerange(0, 1 << 20)
+    ended, status = os.wait()
+    while ended != child:
+        ended, status = os.wait()
+    code = os.waitstatus_to_exitcode(status)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            with open(f"/proc/self/task/{os.getpid()}/children", "rb") as children:
+                for pid in children.read().split():
+                    os.kill(int(pid), signal.SIGKILL)
+            os.wait()
+    os._exit(code if code >= 0 else 128 - code)
 
 
 def _drop_capabilities() -> None:
@@ -59,11 +87,11 @@ def _drop_capabilities() -> None:
 
 
 def _landlock(spec: dict[str, Any]) -> None:
-    handled = spec.get("handled", 0)
-    attributes = struct.pack("QQQ", handled, 0, _SCOPES if spec.get("scope") else 0)
-    size = 24 if spec.get("scope") else 8
+    handled = spec["handled"]
+    attributes = struct.pack("QQQ", handled, 0, _SCOPES if spec["scope"] else 0)
+    size = 24 if spec["scope"] else 8
     ruleset = _checked(_libc.syscall(_CREATE, attributes, ctypes.c_size_t(size), 0), "Landlock")
-    for place, rights in spec.get("rules", ()):
+    for place, rights in spec["rules"]:
         fd, folder = (place, True) if isinstance(place, int) else _opened(place)
         if fd < 0:
             continue

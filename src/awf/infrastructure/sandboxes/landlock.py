@@ -103,8 +103,8 @@ class Landlock:
             folder = "" if layout.everything else self._scratch()
             spec = self._spec(command, rules, layout, grounds, folder)
             spec["doors"] = cell.doors if cell else ()
-            if not layout.everything:
-                spec["rules"] = [*_rules(layout, folder, fds)]
+            spec["stay"] = not cell  # from a control group nobody gets away
+            spec["rules"] = [] if layout.everything else [*_rules(layout, folder, fds)]
             fds.append(memory_file(marshal.dumps(spec)))
         except BaseException:
             for fd in fds:
@@ -124,20 +124,18 @@ class Landlock:
         limits = process_limits(
             rules, memory=not self._cells.memory, processes=counted + tasks_of_user() if counted else 0
         )
-        spec: dict[str, Any] = {
+        return {
             "argv": command.argv,
             "env": {**command.env, **own},
             "cwd": layout.cwd,
-            "capabilities": (),
-            "limits": [(getattr(resource, f"RLIMIT_{name}"), size) for name, size in limits.items()],
+            "limits": [
+                (getattr(resource, f"RLIMIT_{name}"), size, size + (name == "CPU"))
+                for name, size in limits.items()
+            ],
             "scope": int(self._interface >= _SCOPES and ("others" in rules.demands())),
+            "handled": 0 if layout.everything else handled_rights(self._interface),
+            "filter": seccomp_filter(self._machine, _sockets(rules, grounds)),
         }
-        program = seccomp_filter(self._machine, _sockets(rules, grounds))
-        if program:
-            spec["filter"] = program
-        if not layout.everything:
-            spec["handled"] = handled_rights(self._interface)
-        return spec
 
 
 def _sockets(rules: SandboxRules, grounds: Grounds) -> SocketRules:

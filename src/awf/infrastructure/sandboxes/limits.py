@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["amount", "breach_of", "process_limits", "shell_limits", "tasks_of_user"]
 
 _RESERVED = 4 * 1024**3  # address space beyond the memory in use: runtimes reserve a lot and touch little
-_OPTIONS = {"CPU": ("t", 1), "FSIZE": ("f", 512), "NOFILE": ("n", 1), "DATA": ("d", 1024), "AS": ("v", 1024)}
+_OPTIONS = {"FSIZE": ("f", 512), "NOFILE": ("n", 1), "DATA": ("d", 1024), "AS": ("v", 1024)}
 _SIGNALS = {signal.SIGXCPU: "cpu", signal.SIGXFSZ: "file_size", signal.SIGSYS: "call"}
 
 
@@ -39,12 +39,14 @@ def _lower(name: str, value: int) -> int:
 
 
 def shell_limits(limits: dict[str, int]) -> str:
-    """The same as commands of a shell, which costs less to start than anything else that could set them."""
-    steps = [
-        f"ulimit -{_OPTIONS[name][0]} {size // _OPTIONS[name][1]}"
-        for name, size in limits.items()
-        if name != "NPROC"
-    ]
+    """The same as commands of a shell, which costs less to start than anything else that could set them.
+
+    Processor time has a softer limit before the hard one: the signal of the first tells why a program ended.
+    """
+    plain = {name: size // _OPTIONS[name][1] for name, size in limits.items() if name in _OPTIONS}
+    steps = [f"ulimit -{_OPTIONS[name][0]} {size}" for name, size in plain.items()]
+    if "CPU" in limits:
+        steps += [f"ulimit -S -t {limits['CPU']}", f"ulimit -H -t {limits['CPU'] + 1}"]
     if "NPROC" in limits:  # bash and others do not agree on its letter
         steps.append(f"{{ ulimit -u {limits['NPROC']} 2>/dev/null || ulimit -p {limits['NPROC']}; }}")
     return " && ".join(steps)
