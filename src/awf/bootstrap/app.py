@@ -25,13 +25,16 @@ if TYPE_CHECKING:
     from awf.application.running.services import RunServices
     from awf.application.tools.proxy import OfferedTools, ToolProxyService
     from awf.application.tools.router import Observers
+    from awf.bootstrap.sandboxes import Walls
     from awf.domain.audit import AuditKind
     from awf.domain.mcp_server import McpServer
     from awf.domain.ports.agent_provider import AgentProvider
     from awf.domain.ports.artifact_store import ArtifactStore
+    from awf.domain.ports.command_runner import CommandRunner
     from awf.domain.ports.http_client import HttpClient
     from awf.domain.ports.person import Person
     from awf.domain.ports.plugins import DeclaredPlugin, PluginFacts, Plugins
+    from awf.domain.ports.sandbox import Sandbox
     from awf.domain.ports.tools import Toolbox
     from awf.domain.ports.tracer import Tracer
     from awf.domain.program import LoadedProgram, Program
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from awf.infrastructure.json_schemas.schemas import RustJsonSchemas
     from awf.infrastructure.processes import ProcessRunner
     from awf.infrastructure.project_files.files import DiskProjectFiles
+    from awf.infrastructure.sandboxes import MachineFacts
     from awf.infrastructure.settings.config import Settings
     from awf.infrastructure.settings.places import Places
     from awf.infrastructure.stores.database import Database
@@ -185,15 +189,19 @@ class App:
 
     @functools.cached_property
     def plugins(self) -> Plugins:
+        from awf.bootstrap.sandboxes import LateRunner
         from awf.infrastructure.plugins.host import PluginHost
         from awf.infrastructure.yaml_files.config_file import read_record
+
+        def runner() -> CommandRunner:
+            return self.walls.runner(self.walls.settings.plugins, self.cwd, listens=True)
 
         return PluginHost(
             file=self.places.plugin_file,
             folders=self.places.plugin_dirs,
             project=self.cwd,
             read=read_record,
-            runner=self.runner,
+            runner=LateRunner(runner),
             environment=self.environment,
             problem_with=self.schemas.problem_with,
             version=self.version,
@@ -341,6 +349,26 @@ class App:
         from awf.infrastructure.processes import ProcessRunner
 
         return ProcessRunner()
+
+    @functools.cached_property
+    def sandbox(self) -> Sandbox | None:
+        """The best wall this machine can build, tried out; None when it can build none."""
+        from awf.infrastructure.sandboxes import open_sandbox
+
+        return open_sandbox(self.environment, self.runner.scratch)
+
+    def sandbox_facts(self) -> MachineFacts:
+        """What walls could be made of here."""
+        from awf.infrastructure.sandboxes import machine_facts
+
+        return machine_facts(self.environment)
+
+    @functools.cached_property
+    def walls(self) -> Walls:
+        """Around what steps start, as the project's gateway file says."""
+        from awf.bootstrap.sandboxes import Walls, settings_of_project
+
+        return Walls(self, settings_of_project(self))
 
     @functools.cached_property
     def tracer(self) -> Tracer:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from awf.application.gateway.gateway import Gateway
     from awf.bootstrap.app import App
     from awf.bootstrap.gate_rules import GateRules
+    from awf.bootstrap.sandboxes import Walls
     from awf.domain.gateway_file import GatewayFile, GatewayServer, Listen
     from awf.domain.ports.http_server import HttpHandler, HttpServer, QuickHandler
     from awf.domain.ports.pin_store import PinStore
@@ -52,6 +53,7 @@ class GatewayHouse:
         self._app = app
         self._pins: tuple[str, PinStore] | None = None
         self.file = self.read()
+        self.walls = self._walls(self.file)
 
     def read(self) -> GatewayFile:
         """Raises with everything that is wrong with the file. What must stay secret is masked from now on."""
@@ -136,7 +138,15 @@ class GatewayHouse:
     def _open_server(self, name: str, server: GatewayServer) -> Upstreams:
         from awf.infrastructure.upstreams import ServerWays
 
-        return ServerWays(name, server, self._app.runner, self._app.environment, self._app.http)
+        app = self._app
+        confined = server.command is not None
+        runner = self.walls.runner(server.sandbox, app.cwd) if confined else app.runner
+        return ServerWays(name, server, runner, app.environment, app.http)
+
+    def _walls(self, file: GatewayFile) -> Walls:
+        from awf.bootstrap.sandboxes import Walls
+
+        return Walls(self._app, file.sandbox, [os.path.abspath(self.path)])
 
     def admission(
         self, listen: Listen, addresses: Sequence[str], is_open: Callable[[str], bool]
@@ -176,4 +186,10 @@ class GatewayHouse:
                 f"{self.path} is gone, or is not a file any more.",
                 hint="Put the file back.",
             )
-        return self.read()
+        file = self.read()
+        walls = self._walls(file)
+        for server in file.servers.values():
+            if server.enabled and server.command is not None:
+                walls.check(server.sandbox)
+        self.walls = walls  # of servers that are started from now on
+        return file

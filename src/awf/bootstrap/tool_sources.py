@@ -35,7 +35,11 @@ class ToolSources:
     def builtin(self, root: str, environment: Mapping[str, str]) -> ToolProvider:
         from awf.infrastructure.builtin_tools import BuiltinTools
 
-        return BuiltinTools(root, self._app.runner, environment=environment, spool=self._spool_folder)
+        walls = self._app.walls
+        shell = walls.runner(walls.settings.bash, root)
+        return BuiltinTools(
+            root, self._app.runner, environment=environment, spool=self._spool_folder, shell=shell
+        )
 
     def _spool_folder(self) -> str:
         if not self._spool:
@@ -51,7 +55,9 @@ class ToolSources:
     def server(self, name: str, server: McpServer, environment: Mapping[str, str]) -> ToolProvider:
         from awf.infrastructure.upstreams import open_server
 
-        return open_server(name, server, self._app.runner, environment, http=self._app.http)
+        confined = server.command is not None
+        runner = self._app.walls.runner("", self._app.cwd) if confined else self._app.runner
+        return open_server(name, server, runner, environment, http=self._app.http)
 
     def gateway(self, profile: str) -> ToolProvider:
         from awf.application.gateway.step_tools import GatewayTools

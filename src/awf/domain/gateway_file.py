@@ -16,6 +16,7 @@ from awf.domain.override import ToolOverride
 from awf.domain.pinning import Pinning, problems_of_pinning
 from awf.domain.problem import NodePath, Problem, suggest
 from awf.domain.redaction import looks_secret
+from awf.domain.sandbox import SandboxSettings, problems_of_sandbox
 from awf.domain.shape import Duration, Record, Size
 from awf.domain.value_source import Loading, Sources, is_reference
 
@@ -75,6 +76,7 @@ class GatewayServer(McpServer, frozen=True, kw_only=True):
         "One connection for all clients, or one for each; `auto` goes by what the server says of itself.",
     ] = "auto"
     concurrency: Annotated[int, "How many calls it may have at the same time; more wait."] = 64
+    sandbox: Annotated[str, "The sandbox profile of its program; `sandbox.default` when left out."] = ""
 
     @property
     def patience(self) -> float:
@@ -152,6 +154,9 @@ class GatewayFile(GateKeys, frozen=True, kw_only=True):
     profiles: Annotated[dict[str, Profile], "Choices of tools, by name."] = {}
     listen: Annotated[Listen, "Where clients come in."] = Listen()
     pinning: Annotated[Pinning, "What is done when the definition of a tool changes."] = Pinning()
+    sandbox: Annotated[SandboxSettings, "How programs that are started for tools are confined."] = (
+        SandboxSettings()
+    )
 
 
 # -- what can be said of a file by itself ----------------------------------------------------------------------------
@@ -171,6 +176,7 @@ def problems_in(file: GatewayFile) -> list[Problem]:
         *_problems_of_the_door(file.listen),
         *problems_of_pinning(file.pinning),
         *problems_of_gate(file),
+        *problems_of_sandbox(file.sandbox, {name: one.sandbox for name, one in file.servers.items()}),
     ]
 
 
@@ -204,6 +210,8 @@ def _limits(server: GatewayServer) -> Iterator[tuple[str, str, str]]:
         yield "timeout_ms", "`timeout` and `timeout_ms` say the same thing twice.", "Remove one of the two."
     if server.concurrency < 1:
         yield "concurrency", "At least one call must be allowed at a time.", "Write 1 or more."
+    if server.sandbox and server.command is None:
+        yield "sandbox", "`sandbox` has no effect without a `command`.", "Remove it."
     if not all(server.deny):
         yield "deny", "The name of a tool is empty.", "Remove it."
 

@@ -9,6 +9,7 @@ from awf.application.doctor.findings import AREAS, Finding, exit_status, in_orde
 from awf.application.doctor.machine import (
     ExtraFacts,
     FolderFacts,
+    SandboxFacts,
     StoreFacts,
     TerminalFacts,
     extra_findings,
@@ -143,8 +144,14 @@ def test_without_ripgrep_two_tools_do_not_work():
 
 
 def test_means_to_confine_commands_are_good_to_have():
-    assert [one.severity for one in sandbox_findings("/bin/bwrap", 5)] == ["ok", "ok"]
-    assert [one.severity for one in sandbox_findings("", 0)] == ["note", "note"]
+    everything = SandboxFacts(bubblewrap="/bin/bwrap", landlock=5, control_groups="memory", seccomp=True)
+    assert [one.severity for one in sandbox_findings(everything)] == ["ok"] * 4
+    nothing = sandbox_findings(SandboxFacts(trouble="not installed"))
+    assert [one.severity for one in nothing] == ["note"] * 4
+    assert all(one.fix for one in nothing)
+    assert nothing[0].text == "not installed: no sandbox can be enforced"
+    (stand_in, *_) = sandbox_findings(SandboxFacts(trouble="it cannot make namespaces", landlock=4))
+    assert stand_in.text == "it cannot make namespaces: Landlock stands in, with less"
 
 
 def test_a_store_with_little_room_is_warned_of():

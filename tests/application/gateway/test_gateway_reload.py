@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
+import msgspec
 import pytest
 
 from awf.application.gateway import fleet as fleet_module
@@ -15,6 +16,7 @@ from awf.domain.gateway_file import GatewayServer, Profile
 from awf.domain.mcp import RpcError
 from awf.domain.override import ToolOverride
 from awf.domain.pinning import Pinning
+from awf.domain.sandbox import SandboxProfile, SandboxSettings
 from awf.testing.memory_pins import MemoryPins
 from awf.testing.memory_upstreams import MemoryServer
 
@@ -54,6 +56,24 @@ async def test_a_server_that_is_configured_in_another_way_is_started_anew(house,
     await one.gateway.fleet.reload(one.file_of("a", {"a": {"timeout": 5}}))
     assert said(await (await one.visitor()).call("x")) == "new"
     await until(lambda: a.closed)
+
+
+async def test_a_server_whose_sandbox_profile_changed_is_started_anew_and_no_other(house, until):
+    a, again, b = MemoryServer().tool("x", "old"), MemoryServer().tool("x", "new"), MemoryServer().tool("y")
+    changes = {"a": {"sandbox": "mine"}}
+
+    def file(**profile):
+        settings = SandboxSettings(profiles={"mine": SandboxProfile(**profile)})
+        return msgspec.structs.replace(one.file_of("ab", changes), sandbox=settings)
+
+    one = await house(a=a, b=b)
+    await one.gateway.fleet.reload(file(memory=1 << 28))
+    one.memory["a"] = again
+    await one.gateway.fleet.reload(file(memory=1 << 28))
+    assert said(await (await one.visitor()).call("x")) == "old"
+    await one.gateway.fleet.reload(file(memory=1 << 29))
+    assert said(await (await one.visitor()).call("x")) == "new"
+    assert len(b.ways) == 1
 
 
 async def test_a_call_that_is_under_way_is_finished_by_a_server_that_leaves(house, until):

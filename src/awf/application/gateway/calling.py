@@ -6,8 +6,6 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from awf.application.gate.origin import NeedsInput
 from awf.application.gate.passage import Gated
 from awf.application.gate.releasing import as_raw, received
@@ -41,6 +39,7 @@ __all__ = ["ToolCalls"]
 _TOOL_CODES: dict[str, ToolErrorCode] = {
     "EXECUTION.MCP_SERVER.TIMEOUT": "TIMEOUT",
     "EXECUTION.MCP_SERVER.DENIED": "PERMISSION_DENIED",
+    "EXECUTION.SANDBOX.STOPPED": "SANDBOX_VIOLATION",
 }
 
 

@@ -13,6 +13,7 @@ from awf.application.gateway.offers import Offers
 from awf.application.gateway.server import Server
 from awf.application.gateway.view import View, build_view
 from awf.application.running.tasks import spawn
+from awf.domain.sandbox import rules_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from awf.domain.ports.pin_store import PinStore
     from awf.domain.ports.upstream import Upstreams
     from awf.domain.problem import Problem
+    from awf.domain.sandbox import SandboxRules
 
 __all__ = ["Fleet", "GatewayParts"]
 
@@ -133,7 +135,9 @@ class Fleet:
         kept = {
             name: server
             for name, server in self.servers.items()
-            if file.servers.get(name) == server.config and server.config.enabled
+            if file.servers.get(name) == server.config
+            and server.config.enabled
+            and _walls_of(file, server) == _walls_of(self.file, server)
         }
         added = self._made(file, kept)
         if self._sole is not None:
@@ -337,3 +341,7 @@ class Fleet:
     def overheard(self, server: Server, message: dict[str, Any]) -> None:
         del server
         self._hub.overheard(message)
+
+
+def _walls_of(file: GatewayFile, server: Server) -> SandboxRules:
+    return rules_named(file.sandbox, server.config.sandbox)

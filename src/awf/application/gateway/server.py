@@ -277,7 +277,7 @@ class Server:
                 raise
             raise self.too_slow() from reason
         except AwfError as reason:
-            if reason.code == _UNAVAILABLE:
+            if reason.code in {_UNAVAILABLE, "EXECUTION.SANDBOX.STOPPED"}:
                 self.nudge()
             raise
         finally:

@@ -150,6 +150,11 @@ EXECUTION_CODES: dict[str, Entry] = {
         "It did not answer a request in the time that its configuration allows; it was told to stop.",
         "Raise `timeout` of the server, or ask for less at once.",
     ),
+    "EXECUTION.SANDBOX.STOPPED": Entry(
+        "A sandbox ended a program",
+        "It used more than its profile allows, or made a system call that no confined program may make.",
+        "The message names the limit; raise it in a profile of your own, or find out what the program was up to.",
+    ),
     "EXECUTION.MCP_SERVER.DENIED": Entry(
         "An MCP server refused us",
         "It answered that we are not allowed in (HTTP 401 or 403).",

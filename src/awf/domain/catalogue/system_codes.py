@@ -12,6 +12,11 @@ SYSTEM_CODES: dict[str, Entry] = {
         "The workflow uses a plugin, and the gRPC packages are missing.",
         "Install the extra: pip install 'awf-suite[plugins]'.",
     ),
+    "SYSTEM.SANDBOX.UNAVAILABLE": Entry(
+        "This machine cannot enforce the sandbox profile",
+        "The file asks for walls that need something the kernel or this user does not have; nothing was started without them.",
+        "`awf doctor` tells what is missing. Choose another profile, or `on_unavailable: warn` under `sandbox`.",
+    ),
     "SYSTEM.STORE.UNAVAILABLE": Entry(
         "The run store cannot be opened",
         "The storage directory is missing, read-only, or holds a file that is not ours.",

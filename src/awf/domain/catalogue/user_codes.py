@@ -200,6 +200,16 @@ USER_CODES: dict[str, Entry] = {
         "Tools are named SERVER:TOOL, and no server under `mcpServers` has this name.",
         "Correct the name; the hint has the closest one.",
     ),
+    "USER.SANDBOX.UNKNOWN_PROFILE": Entry(
+        "No sandbox profile has this name",
+        "Built in are none, workspace and restricted; others stand under `sandbox.profiles`.",
+        "Correct the name, or add the profile.",
+    ),
+    "USER.SANDBOX.OUT_OF_REACH": Entry(
+        "The sandbox hides what the program needs to start",
+        "Its program or folder lies where the profile shows nothing, or a listed path leads out of the project.",
+        "Add the place to `read` or `write` of a profile of your own.",
+    ),
     "USER.GATEWAY.OPEN_DOOR": Entry(
         "The gateway would be open to others",
         "It listens beyond this machine without tokens, or a token is empty or stands in the file itself.",

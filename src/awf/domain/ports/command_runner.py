@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
 __all__ = ["Command", "CommandOutcome", "CommandRunner", "OutputSink", "RunningCommand", "Stream"]
 
@@ -19,6 +20,10 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str]
     timeout: float | None = None
     stdin: bytes | None = None  # None: an empty standard input
+    fds: tuple[int, ...] = ()  # open files of ours that it gets, under the same numbers
+    via: Callable[[Callable[[], Any]], Any] | None = (
+        None  # calls what starts it, in a thread whose limits it inherits
+    )
 
 
 class CommandOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +31,8 @@ class CommandOutcome(msgspec.Struct, frozen=True, kw_only=True):
     signal: int = 0
     timed_out: bool = False
     leftovers: int = 0  # processes it left behind, which were ended
+    profile: str = ""  # the sandbox profile that it ran in
+    breach: str = ""  # the limit of the sandbox that stopped it, in words
 
 
 class RunningCommand(Protocol):

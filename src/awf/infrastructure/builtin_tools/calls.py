@@ -33,16 +33,17 @@ class Calls:
     def __init__(
         self,
         root: Folder,
-        runner: CommandRunner,
+        runners: tuple[CommandRunner, CommandRunner],
         environment: Mapping[str, str],
         spool: str | Callable[[], str],
         room: int,
     ) -> None:
-        self._runner = runner
+        """`runners`: for our own search program, and for the commands of Bash."""
+        search, self._shell = runners
         self._environment = environment
         self._spool = Spool(spool)
         self._territory = Territory(root, self._spool)
-        self._ripgrep = Ripgrep(runner, environment)
+        self._ripgrep = Ripgrep(search, environment)
         self._room = room  # characters of output
         self._changing = asyncio.Lock()  # agents make calls at the same time; each change sees the one before
         self._tools: dict[str, Callable[[Mapping[str, Any], CallContext], Awaitable[ToolResult]]] = {
@@ -89,7 +90,7 @@ class Calls:
         wanted = args.parsed(args.BashArguments, arguments)
         cwd = self._territory.folder(wanted.cwd)
         capture = Capture(self._spool, self._room)
-        return await run_command(self._runner, wanted, cwd, self._environment, capture, context)
+        return await run_command(self._shell, wanted, cwd, self._environment, capture, context)
 
     async def _glob(self, arguments: Mapping[str, Any], _context: CallContext) -> ToolResult:
         wanted = args.parsed(args.GlobArguments, arguments)

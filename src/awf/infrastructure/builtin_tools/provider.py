@@ -35,10 +35,13 @@ class BuiltinTools:
         environment: Mapping[str, str],
         spool: str | Callable[[], str],
         max_output: int = 20_000,
+        shell: CommandRunner | None = None,
     ) -> None:
+        """`shell`: what starts the commands of Bash, where that is another runner."""
         # Of now: whatever folder this process goes to later, and wherever a link of this name leads then.
         self._root = os.path.abspath(root), os.path.realpath(root)
         self._runner = runner
+        self._shell = shell or runner
         self._environment = environment
         self._spool = spool
         self._max_output = max_output
@@ -60,7 +63,8 @@ class BuiltinTools:
             from awf.infrastructure.builtin_tools.paths import Folder
 
             root = Folder(*self._root)
-            self._calls = Calls(root, self._runner, self._environment, self._spool, self._max_output)
+            runners = self._runner, self._shell
+            self._calls = Calls(root, runners, self._environment, self._spool, self._max_output)
         return await self._calls.call(name, arguments, context)
 
     async def close(self) -> None:

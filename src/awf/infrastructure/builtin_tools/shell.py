@@ -11,6 +11,7 @@ from awf.domain.errors import AwfError
 from awf.domain.ports.command_runner import Command
 from awf.domain.tool import ToolFailure, ToolResult
 from awf.infrastructure.builtin_tools.paths import check_text
+from awf.infrastructure.builtin_tools.sandbox_words import sandbox_notes, stopped_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,14 +62,17 @@ def shell_argv(command: str, environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _result(outcome: CommandOutcome, capture: Capture, timeout: int) -> ToolResult:
+    text = capture.text() or "(no output)"
     notes = [_ending(outcome, timeout)]
+    stopped = stopped_by(outcome, text)
+    if outcome.profile:
+        notes += sandbox_notes(outcome, text, stopped)
     if outcome.leftovers:
         many = outcome.leftovers > 1
         notes.append(
             f"{outcome.leftovers} background process{'es' if many else ''} that it left behind "
             f"{'were' if many else 'was'} ended"
         )
-    text = capture.text() or "(no output)"
     facts: dict[str, Any] = {"exit_code": outcome.exit_code, "timed_out": outcome.timed_out}
     if capture.file:
         facts["output_file"] = capture.file
@@ -76,11 +80,19 @@ def _result(outcome: CommandOutcome, capture: Capture, timeout: int) -> ToolResu
     return ToolResult(
         content=[{"type": "text", "text": f"{text}\n[{'; '.join(notes)}]"}],
         is_error=outcome.timed_out or outcome.exit_code != 0,
-        meta={"awf": facts, **({"awf/error": {"code": "TIMEOUT"}} if outcome.timed_out else {})},
+        meta={"awf": facts, **_error(outcome, stopped)},
     )
 
 
+def _error(outcome: CommandOutcome, stopped: str) -> dict[str, Any]:
+    if outcome.timed_out:
+        return {"awf/error": {"code": "TIMEOUT"}}
+    return {"awf/error": {"code": "SANDBOX_VIOLATION"}} if stopped and outcome.exit_code else {}
+
+
 def _ending(outcome: CommandOutcome, timeout: int) -> str:
+    if outcome.timed_out and outcome.breach:
+        return f"timed out and was ended; exit code {outcome.exit_code}"
     if outcome.timed_out:
         return f"timed out after {timeout / 1000:g} s and was ended; exit code {outcome.exit_code}"
     if outcome.signal:

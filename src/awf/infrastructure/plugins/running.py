@@ -160,7 +160,7 @@ class RunningPlugin:
         outcome = await self._process.outcome(self._patience.crash)
         what = how_it_ended(outcome) if outcome else "closed its connection"
         return self.error(
-            "EXECUTION.PLUGIN.CRASHED",
+            "EXECUTION.SANDBOX.STOPPED" if outcome and outcome.breach else "EXECUTION.PLUGIN.CRASHED",
             f"{what} while it worked on {asked}.{self._process.last_words()}",
             "It is started again when it is next needed.",
         )

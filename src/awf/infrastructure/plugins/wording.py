@@ -18,6 +18,8 @@ LONGEST_QUOTE = 600
 
 
 def how_it_ended(outcome: CommandOutcome) -> str:
+    if outcome.breach:
+        return f"was stopped by {outcome.breach} in its sandbox “{outcome.profile}”"
     if not outcome.signal:
         return f"ended with exit status {outcome.exit_code}"
     try:

@@ -37,15 +37,20 @@ def launch(command: Command, env: dict[str, str], *, with_stdin: bool) -> Launch
     try:
         out, err = _pipe(opened), _pipe(opened)
         feed = _pipe(opened) if with_stdin else None
-        process = subprocess.Popen(
-            command.argv,
-            cwd=command.cwd or None,
-            env=env,
-            stdin=feed[0] if feed else subprocess.DEVNULL,
-            stdout=out[1],
-            stderr=err[1],
-            start_new_session=True,
-        )
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                command.argv,
+                cwd=command.cwd or None,
+                env=env,
+                stdin=feed[0] if feed else subprocess.DEVNULL,
+                stdout=out[1],
+                stderr=err[1],
+                start_new_session=True,
+                pass_fds=command.fds,
+            )
+
+        process: subprocess.Popen[bytes] = start() if command.via is None else command.via(start)
     except BaseException as reason:
         for fd in opened:
             os.close(fd)

@@ -9,7 +9,7 @@ from awf.domain.errors import AwfError
 if TYPE_CHECKING:
     from awf.domain.tool import ToolErrorCode
 
-__all__ = ["ServerFault", "SessionLost", "denied", "nonsense", "unavailable"]
+__all__ = ["ServerFault", "SessionLost", "denied", "nonsense", "stopped", "unavailable"]
 
 
 class ServerFault(AwfError):  # noqa: N818  whose fault it is says more
@@ -47,3 +47,8 @@ def denied(message: str, *, hint: str = "", status: int = 0) -> ServerFault:
 
 def nonsense(message: str, *, hint: str = "", status: int = 0) -> ServerFault:
     return ServerFault("EXECUTION.MCP_SERVER.PROTOCOL", message, hint=hint, status=status)
+
+
+def stopped(message: str, *, hint: str = "") -> ServerFault:
+    """Its sandbox ended it."""
+    return ServerFault("EXECUTION.SANDBOX.STOPPED", message, hint=hint, tool_code="SANDBOX_VIOLATION")

@@ -10,7 +10,7 @@ from awf.domain.errors import AwfError
 from awf.infrastructure.upstreams import frames
 from awf.infrastructure.upstreams.background import Background
 from awf.infrastructure.upstreams.channel import MESSAGE_LIMIT
-from awf.infrastructure.upstreams.failures import ServerFault, SessionLost, nonsense, unavailable
+from awf.infrastructure.upstreams.failures import ServerFault, SessionLost, nonsense, stopped, unavailable
 from awf.infrastructure.upstreams.last_words import LastWords
 from awf.infrastructure.upstreams.line_splitter import LineSplitter
 
@@ -179,5 +179,12 @@ def _started(
 def _ended(name: str, outcome: CommandOutcome, words: str) -> ServerFault:
     how = f"signal {outcome.signal}" if outcome.signal else f"exit status {outcome.exit_code}"
     said = f" It said last:\n{words}" if words else " It said nothing on its standard error."
+    if outcome.breach:
+        text = (
+            f'MCP server "{name}" was stopped by {outcome.breach} in its sandbox “{outcome.profile}”.{said}'
+        )
+        return stopped(text, hint="Give it another profile under `sandbox`, or raise the limit there.")
     hint = "Run its command by hand to see what is wrong."
+    if outcome.profile:
+        hint = f"It ran in the sandbox “{outcome.profile}”, which may be why; run its command by hand."
     return unavailable(f'MCP server "{name}" ended with {how}.{said}', hint=hint)

@@ -14,6 +14,7 @@ from awf.application.doctor.findings import Finding, in_order
 from awf.application.doctor.machine import (
     ExtraFacts,
     FolderFacts,
+    SandboxFacts,
     StoreFacts,
     TerminalFacts,
     extra_findings,
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["examine"]
 
 _PATIENCE = 5.0
-_LANDLOCK_CREATE_RULESET = 444  # the same number on every architecture
-_ASK_VERSION = 1
 
 
 def examine(app: App, *, deep: bool) -> list[Finding]:
@@ -56,7 +55,7 @@ def examine(app: App, *, deep: bool) -> list[Finding]:
         *variable_findings(app.environment),
         store_finding(_store(app, configured=not wrong)),
         *map(folder_finding, _folders(app)),
-        *sandbox_findings(shutil.which("bwrap", path=_path(app.environment)) or "", _landlock()),
+        *sandbox_findings(_sandbox(app)),
         terminal_finding(_terminal(app.environment)),
     ])  # fmt: skip
 
@@ -236,15 +235,15 @@ def _folders(app: App) -> list[FolderFacts]:
     ]  # fmt: skip
 
 
-def _landlock() -> int:
-    """Which interface the kernel has; asking changes nothing."""
-    if not sys.platform.startswith("linux"):
-        return 0
-    import ctypes
-
-    with contextlib.suppress(OSError, AttributeError):
-        return max(0, int(ctypes.CDLL(None).syscall(_LANDLOCK_CREATE_RULESET, None, 0, _ASK_VERSION)))
-    return 0
+def _sandbox(app: App) -> SandboxFacts:
+    found = app.sandbox_facts()
+    return SandboxFacts(
+        bubblewrap=found.bubblewrap,
+        trouble=found.bubblewrap_trouble,
+        landlock=found.landlock,
+        control_groups=found.control_groups,
+        seccomp=found.seccomp,
+    )
 
 
 def _terminal(environment: Mapping[str, str]) -> TerminalFacts:

@@ -1,0 +1,124 @@
+"""Which runner starts which program: the plain one, or one inside the walls that the gate's file asks for."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import TYPE_CHECKING
+
+from awf.domain.errors import AwfError, InvalidWorkflowError
+from awf.domain.sandbox import SandboxSettings, problems_of_sandbox, rules_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from awf.bootstrap.app import App
+    from awf.domain.ports.command_runner import Command, CommandOutcome, CommandRunner, RunningCommand, Stream
+    from awf.domain.sandbox import SandboxRules
+
+__all__ = ["LateRunner", "Walls", "settings_of_project"]
+
+CODE = "SYSTEM.SANDBOX.UNAVAILABLE"
+_log = logging.getLogger("awf.sandbox")
+
+
+def settings_of_project(app: App) -> SandboxSettings:
+    """What the project's `.awf/gateway.yaml` says, also when it names no server. Raises with all that is wrong with it."""
+    from awf.bootstrap.gateway_import import GATEWAY_FILE
+
+    path = os.path.join(app.cwd, GATEWAY_FILE)
+    if not os.path.exists(path):
+        return SandboxSettings()
+    from awf.infrastructure.gateway_files import locate, read_own_form
+    from awf.infrastructure.yaml_files.config_file import read_record
+    from awf.infrastructure.yaml_files.nodes import parse_yaml
+
+    settings = read_own_form(path, read_record).sandbox
+    problems = list(problems_of_sandbox(settings))
+    if problems:
+        raise InvalidWorkflowError(locate(path, problems, parse_yaml))
+    return settings
+
+
+class Walls:
+    """What one gate's file says of sandboxes, and what this machine makes of it."""
+
+    def __init__(self, app: App, settings: SandboxSettings, protected: Iterable[str] = ()) -> None:
+        """`protected`: what confined programs may not change, wherever it lies."""
+        self.settings = settings
+        self._app = app
+        self._protected = (app.places.project, *protected)
+        self._warned: set[str] = set()
+
+    def rules(self, profile: str) -> SandboxRules:
+        return rules_named(self.settings, profile)
+
+    def runner(self, profile: str, root: str, *, listens: bool = False) -> CommandRunner:
+        """Raises `AwfError` (SYSTEM.SANDBOX.UNAVAILABLE) when the machine cannot do what the profile asks for.
+
+        An empty name means the default. `listens`: we reach the program by a socket that it makes.
+        """
+        rules = self.rules(profile)
+        if not rules.confines:
+            return self._app.runner
+        self.check(profile, listens=listens)
+        sandbox = self._app.sandbox
+        if sandbox is None:
+            return self._app.runner
+        from awf.domain.ports.sandbox import Grounds
+        from awf.infrastructure.sandboxes import ConfinedRunner
+
+        home = self._app.environment.get("HOME", "")
+        grounds = Grounds(root=root, protected=self._protected, home=home)
+        return ConfinedRunner(self._app.runner, sandbox, rules, grounds)
+
+    def check(self, profile: str, *, listens: bool = False) -> None:
+        """Raises `AwfError` unless the machine can do it, or need not."""
+        rules = self.rules(profile)
+        if not rules.confines:
+            return
+        sandbox = self._app.sandbox
+        missing = ["no wall can be built on this machine"]
+        if sandbox is not None:
+            missing = sandbox.abilities().missing(rules, listens=listens)
+        if not missing:
+            return
+        text = f"The sandbox profile “{rules.name}” cannot be enforced here: {'; '.join(missing)}."
+        if self.settings.on_unavailable == "error":
+            hint = "`awf doctor` tells what to do; with `on_unavailable: warn` under `sandbox` it goes on without."
+            raise AwfError(CODE, text, hint=hint)
+        if text not in self._warned:
+            self._warned.add(text)
+            _log.warning("%s It goes on with what can be.", text)
+
+
+class LateRunner:
+    """A runner that is chosen when something is first started: most runs start no plugin."""
+
+    def __init__(self, choose: Callable[[], CommandRunner]) -> None:
+        self._choose = choose
+        self._chosen: CommandRunner | None = None
+
+    @property
+    def _runner(self) -> CommandRunner:
+        if self._chosen is None:
+            self._chosen = self._choose()
+        return self._chosen
+
+    def start(
+        self,
+        command: Command,
+        on_output: Callable[[Stream, bytes], None] | None = None,
+        *,
+        with_stdin: bool = False,
+    ) -> RunningCommand:
+        return self._runner.start(command, on_output, with_stdin=with_stdin)
+
+    def scratch(self) -> str:
+        return self._runner.scratch()
+
+    async def run(self, command: Command, on_output: Callable[[Stream, bytes], None]) -> CommandOutcome:
+        return await self._runner.run(command, on_output)
+
+    async def close(self) -> None:
+        """The chosen one belongs to others."""

@@ -1,0 +1,208 @@
+"""A wall of namespaces, built by bubblewrap: own files, processes, network, and no powers.
+
+    [airlock] → [shell: joins control groups] → bwrap → [shell: rlimits] → the program
+
+Everything bwrap is told, the environment included, comes by a file in memory: command lines can be read by others, and
+neither bwrap nor a shell outside the wall may be led by variables that are meant for the program.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from awf.domain.sandbox import Abilities
+from awf.infrastructure.sandboxes.airlock import airlock
+from awf.infrastructure.sandboxes.confined import ConfinedCommand
+from awf.infrastructure.sandboxes.kernel import counts_processes_by_namespace, memory_file
+from awf.infrastructure.sandboxes.layout import SYSTEM, check_reach, lay_out, lies_in
+from awf.infrastructure.sandboxes.limits import process_limits, shell_limits, tasks_of_user
+from awf.infrastructure.sandboxes.seccomp import SocketRules, seccomp_filter
+from awf.infrastructure.sandboxes.system_settings import copy_settings, hold_place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from awf.domain.ports.command_runner import Command
+    from awf.domain.ports.sandbox import Grounds
+    from awf.domain.sandbox import Demand, SandboxRules
+    from awf.infrastructure.sandboxes.cgroups import Cell, Cells
+    from awf.infrastructure.sandboxes.layout import Layout, Spot
+
+__all__ = ["Bubblewrap", "BubblewrapProgram"]
+
+_JOIN = 'for door in $1; do echo 0 > "$door" || exit 125; done; shift; exec "$@"'
+_CHANGING = ("/etc/resolv.conf", "/etc/hosts")  # with the network that this machine is in
+_ROOMY = 8 * 1024**3
+_SAFE_PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+
+
+class BubblewrapProgram(NamedTuple):
+    path: str
+    binds_open_files: bool  # --bind-fd: since 0.10
+
+
+class Bubblewrap:
+    """Landlock, where the kernel has it, adds what namespaces leave open: abstract sockets live in the network's one."""
+
+    def __init__(self, program: BubblewrapProgram, cells: Cells, scratch: Callable[[], str]) -> None:
+        """`scratch` makes a private folder, which is removed at the latest when we end."""
+        self._program = program
+        self._cells = cells
+        self._scratch = scratch
+        self._etc = ""
+        self._airlock = airlock()
+        self._machine = os.uname().machine
+
+    def abilities(self) -> Abilities:
+        cannot: dict[Demand, str] = {}
+        if not self._cells.processes and os.getuid() == 0:
+            cannot["processes"] = "root has no limit of its own, and no control group can be made"
+        if not seccomp_filter(self._machine, SocketRules(internet=True, unix=True)):
+            cannot["others"] = f"no filter of system calls is known for {self._machine}"
+        return Abilities(
+            wall="bubblewrap", cannot=cannot, notes=_notes(self._cells, self._airlock is not None)
+        )
+
+    def prepare(self, command: Command, rules: SandboxRules, grounds: Grounds) -> ConfinedCommand:
+        layout = lay_out(rules, grounds, command.cwd)
+        fds = [spot.fd for spot in (*layout.spots, *layout.protected)]
+        cell: Cell | None = None
+        try:
+            check_reach(command, layout, rules.name)
+            cell = self._cells.make(rules)
+            arguments = self._arguments(command, rules, layout, grounds)
+            sockets = SocketRules(internet=True, unix=self._airlock is not None or not rules.network)
+            program = seccomp_filter(self._machine, sockets)
+            if program:
+                fds.append(memory_file(program))
+                arguments += ["--seccomp", str(fds[-1])]
+            fds.append(memory_file(b"".join(os.fsencode(one) + b"\0" for one in arguments)))
+            inner = self._inner(command, rules)
+            walled = (self._program.path, "--args", str(fds[-1]), "--", *inner)
+            via = self._airlock.start if self._airlock and rules.network and rules.files != "all" else None
+        except BaseException:
+            for fd in fds:
+                os.close(fd)
+            if cell is not None:
+                cell.remove()
+            raise
+        # What bwrap does not bind by its number it would leave open: a way out for the program.
+        spots = {spot.fd for spot in (*layout.spots, *layout.protected)}
+        passed = fds if self._program.binds_open_files else [fd for fd in fds if fd not in spots]
+        wrapped = msgspec.structs.replace(
+            command, argv=_joining(cell, walled), cwd="/", env=_SAFE_PATH, fds=tuple(passed), via=via
+        )
+        return ConfinedCommand(wrapped, rules, cell, fds)
+
+    def _inner(self, command: Command, rules: SandboxRules) -> tuple[str, ...]:
+        counted = rules.processes if rules.processes and not self._cells.processes else 0
+        if counted and not counts_processes_by_namespace():
+            counted += tasks_of_user()
+        limits = process_limits(rules, memory=not self._cells.memory, processes=counted)
+        if not limits:
+            return command.argv
+        return ("/bin/sh", "-c", f'{shell_limits(limits)} && exec "$@"', "sh", *command.argv)
+
+    def _arguments(
+        self, command: Command, rules: SandboxRules, layout: Layout, grounds: Grounds
+    ) -> list[str]:
+        arguments = [
+            "--unshare-user",
+            "--unshare-pid",
+            "--unshare-ipc",
+            "--unshare-uts",
+            "--unshare-cgroup-try",
+        ]
+        arguments += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+        if not rules.network:
+            arguments.append("--unshare-net")
+        if layout.everything:
+            arguments += ["--dev-bind", "/", "/", "--proc", "/proc"]
+        else:
+            arguments += [
+                *self._system(layout, rules),
+                "--proc",
+                "/proc",
+                "--dev",
+                "/dev",
+                *self._shown(rules, layout, grounds),
+            ]
+            arguments += ["--remount-ro", "/"]
+        arguments += ["--chdir", layout.cwd, "--clearenv"]
+        for name, value in command.env.items():
+            arguments += ["--setenv", name, value]
+        return arguments
+
+    def _shown(self, rules: SandboxRules, layout: Layout, grounds: Grounds) -> Iterator[str]:
+        """Outer before inner, and empty rooms before what is shown in their place."""
+        size = str(min(rules.memory or _ROOMY, _ROOMY))
+        rooms = {"/tmp": "1777", "/var/tmp": "1777", "/dev/shm": "1777"}
+        if grounds.home and os.path.isabs(grounds.home) and not _is_shown(grounds.home, layout):
+            rooms[os.path.normpath(grounds.home)] = "0700"
+        steps: list[tuple[int, int, tuple[str, ...]]] = [
+            (path.count("/"), 0, ("--perms", mode, "--size", size, "--tmpfs", path))
+            for path, mode in rooms.items()
+        ]
+        steps += [(spot.path.count("/"), 1, self._bind(spot)) for spot in layout.spots]
+        steps += [(spot.path.count("/"), 2, self._bind(spot)) for spot in layout.protected]
+        for _, _, step in sorted(steps, key=lambda one: one[:2]):
+            yield from step
+        for spot in layout.spots:
+            if spot.given != spot.path and not layout.shows(spot.given):
+                yield from ("--symlink", spot.path, spot.given)
+
+    def _system(self, layout: Layout, rules: SandboxRules) -> Iterator[str]:
+        for path in layout.system:
+            if not path.startswith("/etc/") and not any(
+                lies_in(path, other) for other in SYSTEM if other != path
+            ):
+                target = _link(path)
+                yield from ("--symlink", target, path) if target else ("--ro-bind-try", path, path)
+        yield from ("--ro-bind", self._settings(layout), "/etc")
+        for path in _CHANGING if rules.network else ():
+            yield from ("--ro-bind-try", path, path)
+
+    def _settings(self, layout: Layout) -> str:
+        """Made once. What else is shown below /etc needs something there to be put over."""
+        if not self._etc:
+            self._etc = self._scratch()
+            copy_settings(self._etc, _CHANGING)
+        for spot in layout.spots:
+            if spot.path.startswith("/etc/"):
+                hold_place(self._etc, spot.path, folder=spot.folder)
+        return self._etc
+
+    def _bind(self, spot: Spot) -> tuple[str, ...]:
+        kind = "--bind" if spot.writable else "--ro-bind"
+        if self._program.binds_open_files:
+            return f"{kind}-fd", str(spot.fd), spot.path
+        return kind, spot.path, spot.path
+
+
+def _is_shown(home: str, layout: Layout) -> bool:
+    """One that the profile shows, or that the system's folders hold, is not covered up."""
+    return layout.shows(os.path.normpath(home)) or home.rstrip("/") in {"", "/dev", "/proc"}
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+def _joining(cell: Cell | None, argv: tuple[str, ...]) -> tuple[str, ...]:
+    return ("/bin/sh", "-c", _JOIN, "sh", " ".join(cell.doors), *argv) if cell else argv
+
+
+def _notes(cells: Cells, scoped: bool) -> tuple[str, ...]:
+    memory = "memory: all processes together" if cells.memory else "memory: each process by itself"
+    sockets = (
+        ""
+        if scoped
+        else "with a network, Unix sockets are shut altogether (Landlock 6 would tell them apart)"
+    )
+    return tuple(filter(None, (memory, sockets)))
