@@ -3,41 +3,22 @@
 from __future__ import annotations
 
 import logging
-import os
 from typing import TYPE_CHECKING
 
-from awf.domain.errors import AwfError, InvalidWorkflowError
-from awf.domain.sandbox import SandboxSettings, problems_of_sandbox, rules_named
+from awf.domain.errors import AwfError
+from awf.domain.sandbox import rules_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from awf.bootstrap.app import App
     from awf.domain.ports.command_runner import Command, CommandOutcome, CommandRunner, RunningCommand, Stream
-    from awf.domain.sandbox import SandboxRules
+    from awf.domain.sandbox import SandboxRules, SandboxSettings
 
-__all__ = ["LateRunner", "Walls", "settings_of_project"]
+__all__ = ["LateRunner", "Walls"]
 
 CODE = "SYSTEM.SANDBOX.UNAVAILABLE"
 _log = logging.getLogger("awf.sandbox")
-
-
-def settings_of_project(app: App) -> SandboxSettings:
-    """What the project's `.awf/gateway.yaml` says, also when it names no server. Raises with all that is wrong with it."""
-    from awf.bootstrap.gateway_import import GATEWAY_FILE
-
-    path = os.path.join(app.cwd, GATEWAY_FILE)
-    if not os.path.exists(path):
-        return SandboxSettings()
-    from awf.infrastructure.gateway_files import locate, read_own_form
-    from awf.infrastructure.yaml_files.config_file import read_record
-    from awf.infrastructure.yaml_files.nodes import parse_yaml
-
-    settings = read_own_form(path, read_record).sandbox
-    problems = list(problems_of_sandbox(settings))
-    if problems:
-        raise InvalidWorkflowError(locate(path, problems, parse_yaml))
-    return settings
 
 
 class Walls:

@@ -162,9 +162,12 @@ class GatewayFile(GateKeys, frozen=True, kw_only=True):
 # -- what can be said of a file by itself ----------------------------------------------------------------------------
 
 
-def problems_in(file: GatewayFile) -> list[Problem]:
-    """Everything that is wrong with it; references are taken on trust."""
-    if not file.servers:
+def problems_in(file: GatewayFile, *, serving: bool = True) -> list[Problem]:
+    """Everything that is wrong with it; references are taken on trust.
+
+    `serving`: whether a gateway is to serve it; else only its gate is wanted, for the tools of workflow steps.
+    """
+    if serving and not file.servers:
         message = "The file names no server, so there is nothing to serve."
         return [
             _found(_EMPTY, (), message, "Add one under `mcpServers`; `awf mcp import` finds those of others.")

@@ -63,9 +63,12 @@ def load_gateway(
 
 
 def read_gateway_file(
-    path: str, *, read: ReadRecord, parse: ParseYaml, conditions: Conditions
+    path: str, *, read: ReadRecord, parse: ParseYaml, conditions: Conditions, serving: bool = True
 ) -> tuple[GatewayFile, list[str]]:
-    """What the file says, and what in it has no effect. Raises with everything that is wrong with it, and where."""
+    """What the file says, and what in it has no effect. Raises with everything that is wrong with it, and where.
+
+    `serving`: whether it must name a server.
+    """
     text = read_text(path)
     document = _document(path, text)
     if document is None or is_own_form(path, document):
@@ -73,7 +76,7 @@ def read_gateway_file(
     else:
         found = client_file(path, document)
         file, notes = GatewayFile(servers=found.servers), found.notes
-    problems = problems_in(file)
+    problems = problems_in(file, serving=serving)
     if file.policy is not None:
         problems += problems_of_policy(file.policy, file.servers, conditions)
     if any(one.severity == "error" for one in problems):
