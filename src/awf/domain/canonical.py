@@ -35,18 +35,18 @@ def canonical(value: Any) -> bytes:
         encoded = _encode(value)
     except Exception:  # noqa: BLE001  whatever msgspec refuses, the exact way has a form for
         return _exact(value)
-    return encoded if encoded_alike(value, encoded) else _exact(value)
+    return encoded if encoded_alike((value,), encoded) else _exact(value)
 
 
 def sha256_hex(value: Any) -> str:
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
-def encoded_alike(value: Any, encoded: bytes) -> bool:
-    """Whether what msgspec wrote, with sorted keys, is JCS."""
+def encoded_alike(values: tuple[Any, ...], encoded: bytes) -> bool:
+    """Whether what msgspec wrote for something with these values in it, with sorted keys, is JCS."""
     if _TAG_BYTES in encoded or not (encoded.isascii() or _BEYOND_BMP.search(encoded) is None):
         return False
-    waiting: list[Any] = [(value,)]
+    waiting: list[Any] = [values]
     for inner in waiting:  # grows meanwhile; ends, since msgspec could write it
         for one in inner:
             kind = type(one)
