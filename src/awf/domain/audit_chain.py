@@ -14,10 +14,20 @@ import msgspec
 from awf.domain.audit import AuditCheckpoint, AuditEntry, AuditFlaw, AuditRecord, FlawKind
 from awf.domain.canonical import canonical, encoded_alike, sha256_hex
 
-__all__ = ["GENESIS", "ChainWalk", "decoded_entry", "entry_json", "record_hash", "record_line", "signed_bytes"]
+__all__ = [
+    "GENESIS",
+    "ChainWalk",
+    "decoded_entry",
+    "entry_json",
+    "record_hash",
+    "record_line",
+    "signed_bytes",
+]
 
 GENESIS = "0" * 64  # what the first record names as the one before
 FLAWS_TOLD = 20
+DEEPEST = 64  # levels of details that are kept
+EXACT = 2**53
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 decoded_entry = msgspec.json.Decoder(AuditEntry).decode
@@ -36,34 +46,41 @@ def entry_json(entry: AuditEntry) -> bytes:
 
 
 def _spelled_out(entry: AuditEntry) -> bytes:
-    """Field by field. Half characters are spelled out, so that fields keep their types."""
+    """With everything in it made plain JSON, so that what is read again and written again is the same."""
     fields: dict[str, Any] = {}
     for field in msgspec.structs.fields(entry):
         value = getattr(entry, field.name)
         if field.required or value != field.default:
-            fields[field.encode_name] = _spelled(value)
-    if entry.created_at - entry.created_at != 0:  # no moment: NaN or an infinity
-        fields["createdAt"] = 0
+            fields[field.encode_name] = _plain(value, DEEPEST)
+    fields["createdAt"] = entry.created_at if abs(entry.created_at) < EXACT else 0  # also for NaN
+    for name in ("durationMs", "follows"):
+        if name in fields and not isinstance(fields[name], int):
+            fields[name] = EXACT
     if not entry.details:
         fields.pop("details", None)
-    written = _object(fields)
-    try:
-        decoded_entry(written)
-    except (msgspec.DecodeError, RecursionError):  # details too deep to be read
-        fields["details"] = {"omitted": {"sha256": sha256_hex(entry.details)}}
-        written = _object(fields)
-    return written
+    return canonical(fields)
 
 
-def _object(fields: dict[str, Any]) -> bytes:
-    """Names are plain, so they sort as they are; values are written one by one, since tags are no part of a name's object."""
-    return b"{%b}" % b",".join(b'"%b":%b' % (key.encode(), canonical(fields[key])) for key in sorted(fields))
-
-
-def _spelled(value: Any) -> Any:
+def _plain(value: Any, room: int) -> Any:
+    """For reading, not for comparing: what JSON cannot say is spelled as text."""
+    if value is None or isinstance(value, bool):
+        return value
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
-    return [_spelled(one) for one in value] if isinstance(value, tuple) else value
+    if isinstance(value, int | float) and abs(value) <= EXACT:
+        return value
+    if isinstance(value, dict | list | tuple) and room == 0:
+        return f"omitted: {sha256_hex(value)}"
+    if isinstance(value, dict):
+        return {_name(key): _plain(inner, room - 1) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner, room - 1) for inner in value]
+    return hex(value) if isinstance(value, int) else canonical(value).decode()
+
+
+def _name(key: Any) -> str:
+    name = str(_plain(key, 0))
+    return "($awf)" if name == "$awf" else name  # the one name that canonical JSON has taken
 
 
 def record_hash(sequence: int, previous: str, entry: bytes) -> str:
@@ -103,17 +120,27 @@ class ChainWalk:
     def step(self, sequence: Any, previous: Any, said: Any, entry: Any) -> None:
         """Whatever lies in the store is taken, of whatever type it has become."""
         if not isinstance(sequence, int) or sequence <= self.last:
-            self.flaw("order", self.last + 1, f"{sequence!r:.40} stands where record {self.last + 1} should be")
+            self.flaw(
+                "order", self.last + 1, f"{sequence!r:.40} stands where record {self.last + 1} should be"
+            )
             return
         gap = sequence > self.last + 1
         if gap:
-            missing = f"record {self.last + 1} is" if sequence == self.last + 2 else _span(self.last + 1, sequence - 1)
+            missing = (
+                f"record {self.last + 1} is"
+                if sequence == self.last + 2
+                else _span(self.last + 1, sequence - 1)
+            )
             self.flaw("missing", self.last + 1, f"{missing} missing")
         if not _has_hash(sequence, previous, said, entry):
             self.flaw("changed", sequence, f"record {sequence} was changed: it does not have its hash")
         elif not gap and previous != self.head:
             before = f"record {sequence - 1}" if sequence > 1 else "nothing, as the first one does"
-            self.flaw("order", sequence, f"record {sequence} does not follow from {before}: one of them was replaced or moved")
+            self.flaw(
+                "order",
+                sequence,
+                f"record {sequence} does not follow from {before}: one of them was replaced or moved",
+            )
         self.count += 1
         self.last, self.head = sequence, said if isinstance(said, str) else ""
 

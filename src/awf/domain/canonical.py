@@ -56,7 +56,7 @@ def encoded_alike(values: tuple[Any, ...], encoded: bytes) -> bool:
                 waiting.append(one.values())
             elif kind is list or kind is tuple:
                 waiting.append(one)
-            elif not (kind is int and -_EXACT <= one <= _EXACT or kind is float and _usual(one)):
+            elif not ((kind is int and -_EXACT <= one <= _EXACT) or (kind is float and _usual(one))):
                 return False
     return True
 

@@ -22,6 +22,12 @@ SYSTEM_CODES: dict[str, Entry] = {
         "The disk is full, or the directory has become read-only. The run stopped; finished steps are safe.",
         "Free some space, then continue with `awf resume RUN`.",
     ),
+    "SYSTEM.AUDIT.UNAVAILABLE": Entry(
+        "The audit cannot be opened or read",
+        "Its folder, `audit` in the storage directory, is read-only, a file in it is damaged or not ours, or another process "
+        "does not let go of it.",
+        "Check its permissions and the free space, or restore the folder from a copy.",
+    ),
     "SYSTEM.STORE.NEWER": Entry(
         "The run store was written by a newer version",
         "This version does not know its layout, and leaves it alone.",

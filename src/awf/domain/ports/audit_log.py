@@ -13,6 +13,11 @@ __all__ = ["AuditLog"]
 class AuditLog(Protocol):
     """The tamper-evident record. Several processes may write to one."""
 
+    @property
+    def origin(self) -> str:
+        """Which log this is."""
+        ...
+
     def record(self, entry: AuditEntry) -> Awaitable[None] | None:
         """Safe from the end of this process when it returns None, or else when what it returns is done.
 

@@ -43,6 +43,7 @@ _encode = msgspec.json.Encoder().encode
 _SOON_SECONDS = 0.1  # how long an entry may wait for company
 _COMPANY = 256
 _RETRY_SECONDS = 1.0
+_TRIES = 5
 _LONGEST = 256 * 1024  # of an entry; what is longer loses its details
 _ROTATE = 4 * 1024 * 1024
 SPILL_LIMIT = 64 * 1024 * 1024
@@ -78,6 +79,15 @@ class SqliteAudit:
         self._closed = False
         self._told = ""
 
+    @property
+    def origin(self) -> str:
+        return self._database.origin
+
+    @property
+    def public_key(self) -> str:
+        """For those who check signatures elsewhere; in base 64."""
+        return self._database.keys.public
+
     def follow(self, settings: Audit) -> None:
         """Other settings from now on."""
         self._checkpoints.settings = settings
@@ -86,7 +96,7 @@ class SqliteAudit:
 
     def record(self, entry: AuditEntry) -> None:
         try:
-            data = _encode(entry)
+            data = _encode(entry) if entry.created_at * 0 == 0 else entry_json(entry)  # NaN has no form of its own
         except Exception:  # noqa: BLE001  half characters, or details that are no JSON: there is a form for everything
             data = entry_json(entry)
         if len(data) > _LONGEST:
@@ -109,11 +119,17 @@ class SqliteAudit:
     def _new_spill(self) -> Spill:
         if self._closed:
             raise AuditUnavailable("the audit is closed")
-        self._numbers += 1
-        try:
-            spill = Spill(self.folder, self._writer, self._numbers)
-        except OSError as error:
-            raise AuditUnavailable(f"{self.folder}: {error.strerror}") from error
+        for _ in range(_TRIES):
+            self._numbers += 1
+            try:
+                spill = Spill(self.folder, self._writer, self._numbers)
+            except OSError as error:
+                raise AuditUnavailable(f"{self.folder}: {error.strerror}") from error
+            if spill.is_there:
+                break
+            spill.close()  # somebody tidied up before we had the lock
+        else:
+            raise AuditUnavailable(f"{self.folder}: new files are removed at once")
         self._spills.append(spill)
         self._spill = spill
         return spill
@@ -155,7 +171,8 @@ class SqliteAudit:
     def merge(self, *, thorough: bool = True) -> None:
         """Bring into the chain what any process has spilled so far."""
         with self._merging:
-            self._pending = 0
+            with self._writing:
+                self._pending = 0
             self._merger.run(self._finish, thorough=thorough)
             self._checkpoints.tell_witness()
             self._let_go()
@@ -185,7 +202,9 @@ class SqliteAudit:
         newest_first: bool = False,
     ) -> list[AuditRecord]:
         return await self._read(
-            lambda connection: read_records(connection, after, before, limit, where, newest_first=newest_first)
+            lambda connection: read_records(
+                connection, after, before, limit, where, newest_first=newest_first
+            )
         )
 
     async def open_calls(self) -> frozenset[int]:
@@ -203,7 +222,9 @@ class SqliteAudit:
         """Looks at every record. The key and the witness are those of this log, unless others are given."""
         key = public_key or self._database.keys.public
         chosen = witness or self._checkpoints.settings.witness
-        return await self._read(lambda connection: verified(connection, self._database, key, chosen), merged=False)
+        return await self._read(
+            lambda connection: verified(connection, self._database, key, chosen), merged=False
+        )
 
     async def checkpoint(self) -> AuditCheckpoint | None:
         """Sign the log as it is now; None when it is empty."""

@@ -44,7 +44,9 @@ class Checkpoints:
 
     def _newest(self, connection: sqlite3.Connection, now: float) -> tuple[int, float]:
         """Of whatever process; without one the time counts from our own beginning."""
-        row = connection.execute("SELECT size, created_at FROM checkpoints ORDER BY size DESC LIMIT 1").fetchone()
+        row = connection.execute(
+            "SELECT size, created_at FROM checkpoints ORDER BY size DESC LIMIT 1"
+        ).fetchone()
         begun = self._signed[1] if self._signed else now
         self._signed = row or (0, begun)
         return self._signed
@@ -92,7 +94,12 @@ def stored_checkpoints(
     )
     for size, head, created_at, key, signature in rows:
         yield AuditCheckpoint(
-            origin=origin, size=size, head=_text(head), created_at=created_at, key=_text(key), signature=_text(signature)
+            origin=origin,
+            size=size,
+            head=_text(head),
+            created_at=created_at,
+            key=_text(key),
+            signature=_text(signature),
         )
 
 

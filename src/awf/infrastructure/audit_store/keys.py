@@ -10,6 +10,8 @@ import contextlib
 import hmac
 import os
 
+import msgspec
+
 from awf.domain.audit import AuditCheckpoint
 from awf.domain.audit_chain import signed_bytes
 from awf.infrastructure.audit_store.failures import unavailable
@@ -49,9 +51,9 @@ class Keys:
     def signed(self, origin: str, size: int, head: str, now: float) -> AuditCheckpoint:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-        fields = {"origin": origin, "size": size, "head": head, "created_at": now, "key": self.public}
-        signature = Ed25519PrivateKey.from_private_bytes(self._seed).sign(signed_bytes(AuditCheckpoint(**fields)))
-        return AuditCheckpoint(**fields, signature=base64.b64encode(signature).decode())
+        made = AuditCheckpoint(origin=origin, size=size, head=head, created_at=now, key=self.public)
+        signature = Ed25519PrivateKey.from_private_bytes(self._seed).sign(signed_bytes(made))
+        return msgspec.structs.replace(made, signature=base64.b64encode(signature).decode())
 
 
 def signature_holds(checkpoint: AuditCheckpoint, public: str) -> bool:

@@ -36,7 +36,9 @@ Row = tuple[int, str, str, str]
 
 
 class Merger:
-    def __init__(self, database: Database, own: Callable[[], Sequence[Spill]], clock: Callable[[], float]) -> None:
+    def __init__(
+        self, database: Database, own: Callable[[], Sequence[Spill]], clock: Callable[[], float]
+    ) -> None:
         self._database = database
         self._own = own
         self._clock = clock
@@ -47,7 +49,8 @@ class Merger:
         merged = self._offsets(self._database.connection)
         own = {spill.name for spill in self._own()}
         return all(
-            merged.get(found.name, 0) == found.size and (found.name in own or not self._is_left_over(found.name))
+            merged.get(found.name, 0) == found.size
+            and (found.name in own or not self._is_left_over(found.name))
             for found in self._files()
         )
 
@@ -147,7 +150,9 @@ class Merger:
 
     @staticmethod
     def _offsets(connection: sqlite3.Connection) -> dict[str, int]:
-        return {bytes(name).decode(): at for name, at in connection.execute("SELECT name, merged FROM spills")}
+        return {
+            bytes(name).decode(): at for name, at in connection.execute("SELECT name, merged FROM spills")
+        }
 
     def _write_head(self, connection: sqlite3.Connection, chain: _Chain) -> None:
         values = (chain.sequence, chain.hash, self._database.keys.mac(chain.sequence, chain.hash))
@@ -172,7 +177,9 @@ class _Chain:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self.rows: list[Row] = []
-        last = connection.execute("SELECT sequence, hash FROM records ORDER BY sequence DESC LIMIT 1").fetchone()
+        last = connection.execute(
+            "SELECT sequence, hash FROM records ORDER BY sequence DESC LIMIT 1"
+        ).fetchone()
         head = connection.execute("SELECT sequence, hash FROM head").fetchone()
         # A cut end stays visible: the chain goes on behind where it was, not where it is now.
         found = max(last or (0, GENESIS.encode()), head or (0, b""), key=lambda row: row[0])
@@ -216,12 +223,20 @@ class _Chain:
                 request_id = bytes(request).decode("utf-8", "replace")
                 details = {"outcome": "unknown"}
                 self._append(
-                    AuditEntry(kind="effect", created_at=now, request_id=request_id, follows=sequence, details=details)
+                    AuditEntry(
+                        kind="effect",
+                        created_at=now,
+                        request_id=request_id,
+                        follows=sequence,
+                        details=details,
+                    )
                 )
 
     def write(self) -> None:
         at = 0
         for size in _ROWS:
             while len(self.rows) - at >= size:
-                self._connection.execute(_INSERT[size], [value for row in self.rows[at : at + size] for value in row])
+                self._connection.execute(
+                    _INSERT[size], [value for row in self.rows[at : at + size] for value in row]
+                )
                 at += size

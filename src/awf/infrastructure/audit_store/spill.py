@@ -69,8 +69,6 @@ def _opened(path: str) -> int:
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        if os.fstat(handle).st_nlink == 0:  # somebody tidied up before we had the lock
-            raise AuditUnavailable(f"{path} was removed")
     except BaseException:
         os.close(handle)
         raise

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["verified"]
 
 
-def verified(connection: sqlite3.Connection, database: Database, public_key: str, witness: str) -> AuditReport:
+def verified(
+    connection: sqlite3.Connection, database: Database, public_key: str, witness: str
+) -> AuditReport:
     checking = _Checking(connection, database, public_key)
     try:
         checking.walk_records()
@@ -31,7 +33,11 @@ def verified(connection: sqlite3.Connection, database: Database, public_key: str
         checking.check_open_calls()
         checking.check_file()
     except sqlite3.Error as error:
-        checking.walk.flaw("database", checking.walk.last + 1, f"the database is damaged behind record {checking.walk.last}: {error}")
+        checking.walk.flaw(
+            "database",
+            checking.walk.last + 1,
+            f"the database is damaged behind record {checking.walk.last}: {error}",
+        )
     if witness:
         checking.check_signed("witness", witnessed(witness))
     return checking.report()
@@ -47,7 +53,9 @@ class _Checking:
         self.walk = ChainWalk()
 
     def walk_records(self) -> None:
-        rows = self._connection.execute("SELECT sequence, previous, hash, entry FROM records ORDER BY sequence")
+        rows = self._connection.execute(
+            "SELECT sequence, previous, hash, entry FROM records ORDER BY sequence"
+        )
         for sequence, previous, said, entry in rows:
             self.walk.step(sequence, _text(previous), _text(said), entry)
             self._follow(sequence, entry)
@@ -72,13 +80,19 @@ class _Checking:
                 self.walk.flaw("head", last, "the keyed head is missing")
             return
         sequence, said, mac = row[0], _text(row[1]), _text(row[2])
-        right = isinstance(sequence, int) and isinstance(said, str) and self._database.keys.mac(sequence, said)
+        right = (
+            isinstance(sequence, int) and isinstance(said, str) and self._database.keys.mac(sequence, said)
+        )
         if not right or not isinstance(mac, str) or not hmac.compare_digest(right.encode(), mac.encode()):
             self.walk.flaw("head", last, "the keyed head was not written with this log's key")
         elif sequence > last:
-            self.walk.flaw("cut", last + 1, f"the end is cut off: the log had {sequence} records, {last} are left")
+            self.walk.flaw(
+                "cut", last + 1, f"the end is cut off: the log had {sequence} records, {last} are left"
+            )
         elif (sequence, said) != (last, head):
-            self.walk.flaw("head", sequence, f"the keyed head is that of record {sequence}, the last one is {last}")
+            self.walk.flaw(
+                "head", sequence, f"the keyed head is that of record {sequence}, the last one is {last}"
+            )
 
     def check_signed(self, kind: FlawKind, checkpoints: Iterator[AuditCheckpoint | None]) -> None:
         """That each is ours, and that the record it speaks of is as it was."""
@@ -87,13 +101,19 @@ class _Checking:
             if one is None:
                 self.walk.flaw(kind, self.walk.last, f"line {number} of the witness file is no checkpoint")
                 continue
-            size = one.size if isinstance(one.size, int) else 0
+            size = one.size
             if one.origin != self._database.origin or not signature_holds(one, self._key):
                 self.walk.flaw(kind, size, f"{name} of {one.size} records was not signed with this log's key")
             elif size > self.walk.last:
-                self.walk.flaw("cut", self.walk.last + 1, f"the end is cut off: {name} vouches for {size} records, {self.walk.last} are left")
+                self.walk.flaw(
+                    "cut",
+                    self.walk.last + 1,
+                    f"the end is cut off: {name} vouches for {size} records, {self.walk.last} are left",
+                )
             elif self._hash_of(size) != one.head:
-                self.walk.flaw(kind, size, f"{name} of {size} records vouches for another hash of record {size}")
+                self.walk.flaw(
+                    kind, size, f"{name} of {size} records vouches for another hash of record {size}"
+                )
             self._signed[kind] += 1
 
     def _hash_of(self, sequence: int) -> Any:

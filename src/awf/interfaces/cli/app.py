@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("look", "Write a run as one self-contained HTML page"),
     "usage": ("look", "Add up tokens and cost over runs"),
     "gateway": ("gateway", "Serve the tools of many MCP servers as one, reshaped as you like"),
+    "audit": ("gateway", "Look at the record of every call, check it, hand it on"),
     "mcp": ("gateway", "Take over the MCP servers of other clients"),
     "plugin": ("plugins", "List, check and create plugins"),
     "config": ("plumbing", "Show the settings and where each comes from"),
