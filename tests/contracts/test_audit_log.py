@@ -92,7 +92,9 @@ async def test_what_becomes_of_an_entry_after_it_was_recorded_changes_nothing(lo
 
 ODD = {
     "half characters": told(tool_id="kb:\ud800", reason="\udfff", grant_ids=("\ud800",)),
-    "numbers": told(details={"big": 2**70, "nan": math.nan, "inf": [math.inf], "edge": 2.0**60, "n": -0.0, "i": 3.0}),
+    "numbers": told(
+        details={"big": 2**70, "nan": math.nan, "inf": [math.inf], "edge": 2.0**60, "n": -0.0, "i": 3.0}
+    ),
     "the taken name": told(details={"$awf": {"$awf": ["integer", "0x1"]}}),
     "no JSON": told(details={"bytes": b"\x00", "set": {1}, "object": object(), 1: 2}),
     "a time that is none": told(moment=math.nan),
@@ -174,7 +176,11 @@ async def test_a_call_is_one_event_however_it_is_kept(log):
     log.record(told("effect", request_id="r2", success=False, error="EXECUTION_FAILED", duration_ms=9))
     events = await trail.events()
     assert [(one.request_id, one.outcome) for one in events] == [("r1", "success"), ("r2", "failure")]
-    assert (events[1].tool_id, events[1].input_hash, events[1].error) == ("kb:put", "ab" * 32, "EXECUTION_FAILED")
+    assert (events[1].tool_id, events[1].input_hash, events[1].error) == (
+        "kb:put",
+        "ab" * 32,
+        "EXECUTION_FAILED",
+    )
     assert await log.open_calls() == frozenset()
     drained = await trail.drain(after=events[0].sequence)
     assert drained == [events[1]]
@@ -184,7 +190,12 @@ async def test_a_call_is_one_event_however_it_is_kept(log):
 async def test_a_denial_is_an_event_by_itself(log):
     log.record(told("decision", request_id="r1", tool_id="no:such", decision="deny", reason="unknown tool"))
     (event,) = await AuditTrail(log).drain()
-    assert (event.success, event.outcome, event.decision, event.reason) == (False, "denied", "deny", "unknown tool")
+    assert (event.success, event.outcome, event.decision, event.reason) == (
+        False,
+        "denied",
+        "deny",
+        "unknown tool",
+    )
     assert await log.open_calls() == frozenset()
 
 

@@ -66,7 +66,7 @@ def tagless(value) -> bool:
 @given(jcs_values.filter(tagless))
 @example({"\ue000": 1, "\U0001f600": 2})
 @example([1e21, 1e-7, 123456789012345680.0, 5e-324, 1.7976931348623157e308, 0.000001, 1e15, 1.5, 4.35])
-@example("\x00\x08\x0b\x1f\x7f\u2028\\/\"")
+@example('\x00\x08\x0b\x1f\x7f\u2028\\/"')
 def test_what_jcs_has_a_form_for_is_written_as_jcs(value):
     assert canonical(value) == rfc8785.dumps(value)
 

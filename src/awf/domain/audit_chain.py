@@ -40,7 +40,8 @@ def entry_json(entry: AuditEntry) -> bytes:
     except Exception:  # noqa: BLE001  half characters, or details that are no JSON
         return _spelled_out(entry)
     # All else are texts, and names that are no tags.
-    if encoded_alike((entry.created_at, entry.duration_ms, entry.follows, *entry.details.values()), encoded):
+    numbers = (entry.created_at, entry.duration_ms, entry.follows)
+    if encoded_alike((*numbers, *entry.details.values()) if entry.details else numbers, encoded):
         return encoded
     return _spelled_out(entry)
 

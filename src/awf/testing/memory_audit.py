@@ -46,7 +46,9 @@ class MemoryAudit:
         found = [
             one
             for one in self.kept
-            if one.sequence > after and (not before or one.sequence < before) and (where is None or where.admits(one.entry))
+            if one.sequence > after
+            and (not before or one.sequence < before)
+            and (where is None or where.admits(one.entry))
         ]
         return (found[::-1] if newest_first else found)[:limit]
 

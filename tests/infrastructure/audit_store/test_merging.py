@@ -26,12 +26,18 @@ def kinds(entries):
 
 
 def test_a_decision_and_its_effect_become_one_where_the_effect_stands():
-    first, other, effect = told("decision", "r", decision="allow"), told("spooled"), told("effect", "r", success=True)
+    first, other, effect = (
+        told("decision", "r", decision="allow"),
+        told("spooled"),
+        told("effect", "r", success=True),
+    )
     assert kinds(join([first, other, effect])) == [("spooled", ""), ("call", "r")]
 
 
 def test_both_halves_are_in_the_whole():
-    decision = told("decision", "r", tool_id="t", decision="allow", rule="x", label_before="a", details={"a": 1})
+    decision = told(
+        "decision", "r", tool_id="t", decision="allow", rule="x", label_before="a", details={"a": 1}
+    )
     effect = told(
         "effect", "r", tool_id="t", client="c", success=False, error="E", duration_ms=4, output_hash="o",
         label_after="b", details={"b": 2},
@@ -64,7 +70,11 @@ def test_halves_without_each_other_or_without_a_name_stay_as_they_are():
 
 
 def test_of_two_decisions_with_one_name_the_later_one_has_the_effect():
-    entries = [told("decision", "r", rule="1"), told("decision", "r", rule="2"), told("effect", "r", success=True)]
+    entries = [
+        told("decision", "r", rule="1"),
+        told("decision", "r", rule="2"),
+        told("effect", "r", success=True),
+    ]
     joined = join(entries)
     assert [(one.kind, one.rule) for one in joined] == [("decision", "1"), ("call", "2")]
 
@@ -112,7 +122,12 @@ async def test_a_call_whose_process_ends_before_its_effect_is_told_to_be_unknown
     assert (open_one.outcome, open_one.success) == ("open", None)
     await log.close()
     (event,) = await AuditTrail(bench.open()).drain()
-    assert (event.outcome, event.success, event.tool_id, event.decision) == ("unknown", None, "kb:get", "allow")
+    assert (event.outcome, event.success, event.tool_id, event.decision) == (
+        "unknown",
+        None,
+        "kb:get",
+        "allow",
+    )
     report = await bench.open().verify()
     assert (report.is_sound, report.records) == (True, 2)
 
@@ -152,15 +167,22 @@ async def test_files_that_are_not_ours_are_left_alone(bench, told):
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["decision", "effect", "spooled"]), st.sampled_from(["", "a", "b"])), max_size=12
+        st.tuples(st.sampled_from(["decision", "effect", "spooled"]), st.sampled_from(["", "a", "b"])),
+        max_size=12,
     )
 )
 def test_joining_loses_no_half_and_makes_none_up(given_entries):
-    entries = [told(kind, request, success=True if kind == "effect" else None) for kind, request in given_entries]
+    entries = [
+        told(kind, request, success=True if kind == "effect" else None) for kind, request in given_entries
+    ]
     joined = join(entries)
     halves = sum(2 if one.kind == "call" else 1 for one in joined)
     assert halves == len(given_entries)
     for request in ("a", "b"):
         before = sum(1 for kind, name in given_entries if name == request and kind != "spooled")
-        after = sum(2 if one.kind == "call" else 1 for one in joined if one.request_id == request and one.kind != "spooled")
+        after = sum(
+            2 if one.kind == "call" else 1
+            for one in joined
+            if one.request_id == request and one.kind != "spooled"
+        )
         assert before == after

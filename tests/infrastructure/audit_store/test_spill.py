@@ -185,7 +185,9 @@ async def test_what_a_killed_writer_left_is_merged_once_and_its_file_removed(ben
         await log.close()
 
 
-async def test_while_the_database_is_locked_entries_wait_and_it_is_told_once(bench, told, caplog, monkeypatch):
+async def test_while_the_database_is_locked_entries_wait_and_it_is_told_once(
+    bench, told, caplog, monkeypatch
+):
     log = bench.open()
     log._database.connection.execute("PRAGMA busy_timeout=1")
     monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
@@ -234,7 +236,9 @@ async def test_many_threads_may_record_at_once(bench, told):
     reasons = [one.entry.reason for one in await log.records()]
     assert len(reasons) == 800
     for name in "abcd":
-        assert [one for one in reasons if one.startswith(name)] == [f"{name}-{number}" for number in range(200)]
+        assert [one for one in reasons if one.startswith(name)] == [
+            f"{name}-{number}" for number in range(200)
+        ]
 
 
 async def test_the_thread_merges_by_itself(bench, told):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import sqlite3
 import threading
 import time
 from typing import TYPE_CHECKING, TypeVar
@@ -23,13 +22,14 @@ from awf.domain.errors import AwfError
 from awf.domain.gate_file import Audit
 from awf.infrastructure.audit_store.checkpoints import Checkpoints, stored_checkpoints
 from awf.infrastructure.audit_store.database import Database
-from awf.infrastructure.audit_store.failures import unavailable
+from awf.infrastructure.audit_store.failures import DAMAGE, is_busy, unavailable
 from awf.infrastructure.audit_store.merging import Merger
 from awf.infrastructure.audit_store.reading import read_records
 from awf.infrastructure.audit_store.spill import Spill, line_of
 from awf.infrastructure.audit_store.verifying import verified
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable
 
     from awf.domain.audit import AuditCheckpoint, AuditFilter, AuditRecord, AuditReport
@@ -96,7 +96,9 @@ class SqliteAudit:
 
     def record(self, entry: AuditEntry) -> None:
         try:
-            data = _encode(entry) if entry.created_at * 0 == 0 else entry_json(entry)  # NaN has no form of its own
+            data = (
+                _encode(entry) if entry.created_at * 0 == 0 else entry_json(entry)
+            )  # NaN has no form of its own
         except Exception:  # noqa: BLE001  half characters, or details that are no JSON: there is a form for everything
             data = entry_json(entry)
         if len(data) > _LONGEST:
@@ -156,7 +158,7 @@ class SqliteAudit:
     def _merged_quietly(self) -> bool:
         try:
             self.merge(thorough=False)
-        except (sqlite3.Error, OSError, AwfError) as error:
+        except (*DAMAGE, OSError, AwfError) as error:
             self._tell(f"The audit's database cannot be written, entries wait in the spill: {error}")
             return False
         self._told = ""
@@ -220,11 +222,26 @@ class SqliteAudit:
 
     async def verify(self, *, public_key: str = "", witness: str = "") -> AuditReport:
         """Looks at every record. The key and the witness are those of this log, unless others are given."""
+        return await asyncio.to_thread(self._verified, public_key, witness)
+
+    def _verified(self, public_key: str, witness: str) -> AuditReport:
         key = public_key or self._database.keys.public
-        chosen = witness or self._checkpoints.settings.witness
-        return await self._read(
-            lambda connection: verified(connection, self._database, key, chosen), merged=False
-        )
+        with self._merging:
+            damage = self._damage_met()
+            noted = self._database.noted_head.read()  # first: others may add to the log meanwhile
+            with self._translated(), self._database.snapshot() as connection:
+                chosen = witness or self._checkpoints.settings.witness
+                return verified(connection, self._database, key, chosen, noted, damage)
+
+    def _damage_met(self) -> str:
+        """What keeps us from merging, where that is no matter of waiting: whoever looks for damage has to hear of it."""
+        try:
+            self._merge_first()
+        except AwfError as error:
+            if isinstance(error.__cause__, DAMAGE) and not is_busy(error.__cause__):
+                return str(error.__cause__)
+            raise
+        return ""
 
     async def checkpoint(self) -> AuditCheckpoint | None:
         """Sign the log as it is now; None when it is empty."""
@@ -243,26 +260,25 @@ class SqliteAudit:
                 found = list(stored_checkpoints(self._database.connection, self._database.origin))
         return found[-1] if found else None
 
-    async def _read(self, look: Callable[[sqlite3.Connection], T], *, merged: bool = True) -> T:
-        return await asyncio.to_thread(self._looked, look, merged)
+    async def _read(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        return await asyncio.to_thread(self._looked, look)
 
-    def _looked(self, look: Callable[[sqlite3.Connection], T], merged: bool) -> T:
+    def _looked(self, look: Callable[[sqlite3.Connection], T]) -> T:
         with self._merging:
-            if self._closed:
-                raise unavailable(self.folder, "it is closed")
-            self._merge_first(needed=merged)
+            self._merge_first()
             with self._translated(), self._database.snapshot() as connection:
                 return look(connection)
 
-    def _merge_first(self, *, needed: bool = True) -> None:
-        """So that everything is seen. Who looks for damage has to see it, too, where it keeps us from merging."""
+    def _merge_first(self) -> None:
+        """So that everything is seen."""
+        if self._closed:
+            raise unavailable(self.folder, "it is closed")
         try:
             self._database.assure()
             if not self._merger.is_idle():
                 self.merge()
-        except (sqlite3.Error, OSError, AwfError) as error:
-            if needed:
-                raise unavailable(self._database.path, str(error)) from error
+        except (*DAMAGE, OSError) as error:
+            raise unavailable(self._database.path, str(error)) from error
 
     def _translated(self) -> _Translated:
         return _Translated(self._database.path)
@@ -298,7 +314,7 @@ class _Translated:
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, DAMAGE):
             raise unavailable(self._path, str(error)) from error
 
 

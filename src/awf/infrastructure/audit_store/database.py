@@ -12,8 +12,9 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from awf.domain.errors import AwfError
-from awf.infrastructure.audit_store.failures import unavailable
+from awf.infrastructure.audit_store.failures import DAMAGE, unavailable
 from awf.infrastructure.audit_store.keys import Keys
+from awf.infrastructure.audit_store.noted_head import NotedHead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,14 +35,22 @@ class Database:
             with _flock(f"{self.path}.lock"):
                 self._refuse_loss()
                 self.connection = self._connect()
-                self._bring_up_to_date()
-                self.origin = self._origin()
-                self.keys = Keys(folder)
-        except sqlite3.Error as error:
+                self._prepare()
+        except DAMAGE as error:
             raise unavailable(self.path, str(error)) from error
         except OSError as error:
             raise unavailable(self.path, error.strerror or str(error)) from error
         self._file = self._identity()
+
+    def _prepare(self) -> None:
+        try:
+            self._bring_up_to_date()
+            self.origin = self._origin()
+            self.keys = Keys(self.folder)
+            self.noted_head = NotedHead(self.folder, self.keys)
+        except BaseException:
+            self.connection.close()
+            raise
 
     def _open_folder(self) -> None:
         try:
@@ -146,6 +155,7 @@ class Database:
                 self.connection.execute("ROLLBACK")
 
     def close(self) -> None:
+        self.noted_head.close()
         self.connection.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -31,6 +32,7 @@ _SHARED = (
     "label_before",
     "trace_id",
 )
+_shared = operator.attrgetter(*_SHARED)
 
 
 def entries_of(chunk: bytes, name: str, now: float) -> list[AuditEntry]:
@@ -69,14 +71,11 @@ def join(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
 def _take_up(decision: AuditEntry, effect: AuditEntry) -> bool:
     """Make one of both, unless something would be lost."""
     taken: list[tuple[str, Any]] = []
-    for name in _SHARED:
-        said = getattr(effect, name)
-        if said:
-            before = getattr(decision, name)
-            if not before:
-                taken.append((name, said))
-            elif before != said:
+    for name, said, before in zip(_SHARED, _shared(effect), _shared(decision), strict=True):
+        if said and said != before:
+            if before:
                 return False
+            taken.append((name, said))
     if decision.is_final or (effect.details and not decision.details.keys().isdisjoint(effect.details)):
         return False
     for name, said in taken:

@@ -64,7 +64,7 @@ class Merger:
         now = self._clock()
         with self._database.transaction() as connection:
             merged = self._offsets(connection)
-            chain = _Chain(connection)
+            chain = _Chain(connection, self._database.noted_head.read())
             offsets: dict[str, int] = {}
             more = False
             for found in self._files():
@@ -82,6 +82,9 @@ class Merger:
             _write_offsets(connection, offsets)
             self.added = len(chain.rows)
             finish(connection, chain.sequence, chain.hash)
+        if chain.rows:
+            with contextlib.suppress(OSError):  # the next one is noted instead
+                self._database.noted_head.note(chain.sequence, chain.hash)
         self._note({**merged, **offsets})
         return more or (thorough and bool(offsets))
 
@@ -174,7 +177,7 @@ def _write_offsets(connection: sqlite3.Connection, offsets: Mapping[str, int]) -
 class _Chain:
     """The end of the chain, and what is added to it in one transaction."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, noted: tuple[int, str] | None) -> None:
         self._connection = connection
         self.rows: list[Row] = []
         last = connection.execute(
@@ -182,8 +185,11 @@ class _Chain:
         ).fetchone()
         head = connection.execute("SELECT sequence, hash FROM head").fetchone()
         # A cut end stays visible: the chain goes on behind where it was, not where it is now.
-        found = max(last or (0, GENESIS.encode()), head or (0, b""), key=lambda row: row[0])
-        self.sequence, self.hash = found[0], bytes(found[1]).decode("utf-8", "replace")
+        known = [
+            (0, GENESIS),
+            *((row[0], bytes(row[1]).decode("utf-8", "replace")) for row in (last, head) if row),
+        ]
+        self.sequence, self.hash = max([*known, noted] if noted else known, key=lambda one: one[0])
 
     def add(self, entries: Iterable[AuditEntry], writer: str) -> None:
         for entry in entries:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,9 +10,11 @@ import msgspec
 from awf.domain.audit import AuditCheckpoint, AuditReport
 from awf.domain.audit_chain import GENESIS, ChainWalk, decoded_entry
 from awf.infrastructure.audit_store.checkpoints import stored_checkpoints, witnessed
+from awf.infrastructure.audit_store.failures import DAMAGE
 from awf.infrastructure.audit_store.keys import signature_holds
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator
 
     from awf.domain.audit import FlawKind
@@ -23,23 +24,33 @@ __all__ = ["verified"]
 
 
 def verified(
-    connection: sqlite3.Connection, database: Database, public_key: str, witness: str
+    connection: sqlite3.Connection,
+    database: Database,
+    public_key: str,
+    witness: str,
+    noted: tuple[int, str] | None,
+    damage: str,
 ) -> AuditReport:
+    """`damage`: what was met before, on the way to look at all of it."""
     checking = _Checking(connection, database, public_key)
+    walk = checking.walk
     try:
         checking.walk_records()
         checking.check_head()
+        checking.check_noted(noted)
         checking.check_signed("checkpoint", stored_checkpoints(connection, database.origin))
         checking.check_open_calls()
         checking.check_file()
-    except sqlite3.Error as error:
-        checking.walk.flaw(
-            "database",
-            checking.walk.last + 1,
-            f"the database is damaged behind record {checking.walk.last}: {error}",
-        )
+    except DAMAGE as error:
+        walk.flaw("database", walk.last + 1, f"the database is damaged behind record {walk.last}: {error}")
     if witness:
         checking.check_signed("witness", witnessed(witness))
+    if damage and not walk.flaws:
+        walk.flaw(
+            "database",
+            walk.last + 1,
+            f"what was recorded behind record {walk.last} cannot be merged: {damage}",
+        )
     return checking.report()
 
 
@@ -93,6 +104,22 @@ class _Checking:
             self.walk.flaw(
                 "head", sequence, f"the keyed head is that of record {sequence}, the last one is {last}"
             )
+
+    def check_noted(self, noted: tuple[int, str] | None) -> None:
+        last = self.walk.last
+        if noted is None:
+            if last:
+                self.walk.flaw(
+                    "head",
+                    last,
+                    "the head that is noted beside the database is missing, or not of this log's key",
+                )
+        elif noted[0] > last:
+            self.walk.flaw(
+                "cut", last + 1, f"the end is cut off: {noted[0]} records were noted, {last} are left"
+            )
+        elif noted[0] and self._hash_of(noted[0]) != noted[1]:
+            self.walk.flaw("head", noted[0], f"another hash of record {noted[0]} was noted")
 
     def check_signed(self, kind: FlawKind, checkpoints: Iterator[AuditCheckpoint | None]) -> None:
         """That each is ours, and that the record it speaks of is as it was."""
