@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from awf.application.tools.router import Observers
     from awf.bootstrap.sandboxes import Walls
     from awf.domain.audit import AuditKind
+    from awf.domain.audit import AuditCheckpoint
     from awf.domain.mcp_server import McpServer
     from awf.domain.ports.agent_provider import AgentProvider
     from awf.domain.ports.artifact_store import ArtifactStore
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from awf.domain.program import LoadedProgram, Program
     from awf.domain.settings import ConfigFile
     from awf.infrastructure.agents.cli.programs import Programs
+    from awf.infrastructure.audit_store import SqliteAudit
     from awf.infrastructure.expressions import ExpressionLanguage
     from awf.infrastructure.gate_store import SqliteGateStore
     from awf.infrastructure.json_schemas.schemas import RustJsonSchemas
@@ -314,6 +316,23 @@ class App:
 
         return Database(os.path.join(self.cwd, self.settings.storage.value))
 
+    @property
+    def audit_folder(self) -> str:
+        return os.path.join(self.cwd, self.settings.storage.value, "audit")
+
+    @functools.cached_property
+    def audit(self) -> SqliteAudit:
+        """Beside the run store. The gateway's file may have more to say about it (`follow`)."""
+        from awf.infrastructure.audit_store import SqliteAudit
+
+        return SqliteAudit(self.audit_folder)
+
+    @staticmethod
+    def signature_holds(checkpoint: AuditCheckpoint, public_key: str) -> bool:
+        from awf.infrastructure.audit_store import signature_holds
+
+        return signature_holds(checkpoint, public_key)
+
     @functools.cached_property
     def store(self) -> SqliteRunStore:
         from awf.infrastructure.stores.runs import SqliteRunStore
@@ -485,6 +504,8 @@ class App:
             await self.plugins.close()
         if "runner" in built:
             await self.runner.close()
+        if "audit" in built:
+            await self.audit.close()
         if "database" in built:
             self.database.close()
         if "gate_store" in built:

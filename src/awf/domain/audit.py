@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import msgspec
 
-__all__ = ["AuditEntry", "AuditKind", "AuditRecord", "AuditUnavailable"]
+__all__ = [
+    "AuditCheckpoint",
+    "AuditEntry",
+    "AuditFilter",
+    "AuditFlaw",
+    "AuditKind",
+    "AuditRecord",
+    "AuditReport",
+    "AuditUnavailable",
+    "FlawKind",
+]
 
 AuditKind = Literal[
     "decision",  # before a call
@@ -50,7 +61,13 @@ class AuditEntry(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=Tru
     error: str = ""  # the code of a tool error
     duration_ms: int = 0
     trace_id: str = ""
+    follows: int = 0  # of an effect that stands apart: the number of its decision; the log fills it in
     details: dict[str, Any] = {}  # what this kind has beside
+
+    @property
+    def is_final(self) -> bool:
+        """Of a decision: whether no effect will follow."""
+        return self.decision == "deny" or self.success is False
 
 
 class AuditRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -60,6 +77,72 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     previous: str
     entry: AuditEntry
     hash: str
+
+
+class AuditCheckpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Signed: up to record `size` the log was this, and its last hash was `head`."""
+
+    origin: str  # which log
+    size: int
+    head: str
+    created_at: float
+    key: str  # the public key, in base 64
+    signature: str = ""  # over the canonical JSON of the rest, in base 64
+
+
+class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which records are wanted. What is left empty does not matter."""
+
+    kinds: tuple[AuditKind, ...] = ()
+    tool: str = ""  # with * and ?
+    context: str = ""
+    request_id: str = ""
+    since: float = 0.0
+    until: float = 0.0
+
+    def admits(self, entry: AuditEntry) -> bool:
+        return (
+            (not self.kinds or entry.kind in self.kinds)
+            and (not self.tool or fnmatchcase(entry.tool_id, self.tool))
+            and (not self.context or entry.context == self.context)
+            and (not self.request_id or entry.request_id == self.request_id)
+            and (not self.since or entry.created_at >= self.since)
+            and (not self.until or entry.created_at < self.until)
+        )
+
+
+FlawKind = Literal[
+    "changed",  # a record does not have its hash
+    "missing",  # numbers are left out
+    "order",  # a record does not follow from the one before
+    "cut",  # the end is gone
+    "head",  # the keyed head is not that of the last record
+    "checkpoint",  # a signature does not hold, or signs another log than this
+    "witness",  # the same, of the witness file
+    "database",  # the file itself is damaged, or what helps to read the log disagrees with it
+]
+
+
+class AuditFlaw(msgspec.Struct, frozen=True):
+    kind: FlawKind
+    sequence: int  # where
+    message: str
+
+
+class AuditReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What came of looking at every record."""
+
+    records: int
+    first: int = 1  # an export may begin later
+    sound_until: int  # up to this record nothing is wrong
+    head: str = ""
+    checkpoints: int = 0
+    witnessed: int = 0  # checkpoints found in the witness file
+    flaws: tuple[AuditFlaw, ...] = ()  # the first ones
+
+    @property
+    def is_sound(self) -> bool:
+        return not self.flaws
 
 
 class AuditUnavailable(Exception):  # noqa: N818  a state of affairs that callers decide about

@@ -90,6 +90,12 @@ EXECUTION_CODES: dict[str, Entry] = {
         "`limits` on tokens, cost, duration or tool calls stops the run before the next step.",
         "Raise the limit and start again with `awf rerun RUN --from STEP`.",
     ),
+    "EXECUTION.AUDIT.BROKEN": Entry(
+        "The audit is not as it was written",
+        "A record was changed, removed, moved or replaced, the end was cut off, or a signature does not hold. The message "
+        "names the place; everything before it is sound.",
+        "Compare with an export, a copy or the witness file; `awf audit show SEQUENCE` shows the record at the place.",
+    ),
     "EXECUTION.AGENT.FAILED": Entry(
         "An agent failed",
         "The agent reported an error or ended without an answer.",

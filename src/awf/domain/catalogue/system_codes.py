@@ -32,6 +32,12 @@ SYSTEM_CODES: dict[str, Entry] = {
         "The disk is full, or the folder for long results cannot be written. The agent got the head of the result.",
         "Free some space or check the permissions, or lower `spool.retention` and `spool.max_size`.",
     ),
+    "SYSTEM.AUDIT.UNAVAILABLE": Entry(
+        "The audit cannot be opened or read",
+        "Its folder, `audit` in the storage directory, is read-only, a file in it is damaged or not ours, or another process "
+        "does not let go of it.",
+        "Check its permissions and the free space, or restore the folder from a copy.",
+    ),
     "SYSTEM.STORE.NEWER": Entry(
         "The run store was written by a newer version",
         "This version does not know its layout, and leaves it alone.",

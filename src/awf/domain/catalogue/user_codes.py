@@ -295,6 +295,11 @@ USER_CODES: dict[str, Entry] = {
         "It has neither a command nor a url, or values that contradict each other or are not legal.",
         "docs/reference/workflow.md describes the keys of a server.",
     ),
+    "USER.AUDIT.NOT_FOUND": Entry(
+        "There is no such record, or no audit here",
+        "Nothing has been recorded in this storage directory, or the log has no record with this number.",
+        "`awf audit list` shows what there is; --storage DIR looks elsewhere.",
+    ),
     "USER.RUN.NOT_FOUND": Entry(
         "No run has this id",
         "The id (or its beginning) matches no run in the store, or it matches several.",

@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "usage": ("look", "Add up tokens and cost over runs"),
     "gateway": ("gateway", "Serve the tools of many MCP servers as one, reshaped as you like"),
     "grant": ("gateway", "Grant agents what tools require, list it, take it back"),
+    "audit": ("gateway", "Look at the record of every call, check it, hand it on"),
     "mcp": ("gateway", "Take over the MCP servers of other clients"),
     "plugin": ("plugins", "List, check and create plugins"),
     "config": ("plumbing", "Show the settings and where each comes from"),

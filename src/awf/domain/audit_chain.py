@@ -1,0 +1,166 @@
+"""The chain: how a record gets its hash from the one before, and how one sees that every record has the right one.
+
+A record's hash is SHA-256 over the canonical JSON of `{"entry": …, "previous": …, "sequence": …}`. An entry is kept in its
+canonical form, so that neither writing nor checking a hash has to make that form anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from awf.domain.audit import AuditCheckpoint, AuditEntry, AuditFlaw, AuditRecord, FlawKind
+from awf.domain.canonical import canonical, encoded_alike, sha256_hex
+
+__all__ = [
+    "GENESIS",
+    "ChainWalk",
+    "decoded_entry",
+    "entry_json",
+    "record_hash",
+    "record_line",
+    "signed_bytes",
+]
+
+GENESIS = "0" * 64  # what the first record names as the one before
+FLAWS_TOLD = 20
+DEEPEST = 64  # levels of details that are kept
+EXACT = 2**53
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+decoded_entry = msgspec.json.Decoder(AuditEntry).decode
+
+
+def entry_json(entry: AuditEntry) -> bytes:
+    """The canonical form. Never raises, and can always be read again."""
+    try:
+        encoded = _encode(entry)
+    except Exception:  # noqa: BLE001  half characters, or details that are no JSON
+        return _spelled_out(entry)
+    # All else are texts, and names that are no tags.
+    numbers = (entry.created_at, entry.duration_ms, entry.follows)
+    if encoded_alike((*numbers, *entry.details.values()) if entry.details else numbers, encoded):
+        return encoded
+    return _spelled_out(entry)
+
+
+def _spelled_out(entry: AuditEntry) -> bytes:
+    """With everything in it made plain JSON, so that what is read again and written again is the same."""
+    fields: dict[str, Any] = {}
+    for field in msgspec.structs.fields(entry):
+        value = getattr(entry, field.name)
+        if field.required or value != field.default:
+            fields[field.encode_name] = _plain(value, DEEPEST)
+    fields["createdAt"] = entry.created_at if abs(entry.created_at) < EXACT else 0  # also for NaN
+    for name in ("durationMs", "follows"):
+        if name in fields and not isinstance(fields[name], int):
+            fields[name] = EXACT
+    if not entry.details:
+        fields.pop("details", None)
+    return canonical(fields)
+
+
+def _plain(value: Any, room: int) -> Any:
+    """For reading, not for comparing: what JSON cannot say is spelled as text."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, int | float) and abs(value) <= EXACT:
+        return value
+    if isinstance(value, dict | list | tuple) and room == 0:
+        return f"omitted: {sha256_hex(value)}"
+    if isinstance(value, dict):
+        return {_name(key): _plain(inner, room - 1) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner, room - 1) for inner in value]
+    return hex(value) if isinstance(value, int) else canonical(value).decode()
+
+
+def _name(key: Any) -> str:
+    name = str(_plain(key, 0))
+    return "($awf)" if name == "$awf" else name  # the one name that canonical JSON has taken
+
+
+def record_hash(sequence: int, previous: str, entry: bytes) -> str:
+    text = b'{"entry":%b,"previous":"%b","sequence":%d}' % (entry, previous.encode(), sequence)
+    return hashlib.sha256(text).hexdigest()
+
+
+def record_line(record: AuditRecord) -> bytes:
+    """A record as one canonical line. Without its `hash` it is what the hash is over."""
+    entry = entry_json(record.entry)
+    parts = (entry, record.hash.encode(), record.previous.encode(), record.sequence)
+    return b'{"entry":%b,"hash":"%b","previous":"%b","sequence":%d}' % parts
+
+
+def signed_bytes(checkpoint: AuditCheckpoint) -> bytes:
+    """What the signature of a checkpoint is over."""
+    fields = msgspec.to_builtins(checkpoint)
+    del fields["signature"]
+    return canonical(fields)
+
+
+class ChainWalk:
+    """Takes the records one by one and tells what is wrong with each. Goes on behind a flaw, so that all are found."""
+
+    def __init__(self) -> None:
+        self.first = 1
+        self.last = 0
+        self.head = GENESIS
+        self.count = 0
+        self.flaws: list[AuditFlaw] = []
+        self._sound_until: int | None = None
+
+    def begin_at(self, sequence: int, previous: str) -> None:
+        """For a part of a log that does not begin with the first record."""
+        self.first, self.last, self.head = sequence, sequence - 1, previous
+
+    def step(self, sequence: Any, previous: Any, said: Any, entry: Any) -> None:
+        """Whatever lies in the store is taken, of whatever type it has become."""
+        if not isinstance(sequence, int) or sequence <= self.last:
+            self.flaw(
+                "order", self.last + 1, f"{sequence!r:.40} stands where record {self.last + 1} should be"
+            )
+            return
+        gap = sequence > self.last + 1
+        if gap:
+            missing = (
+                f"record {self.last + 1} is"
+                if sequence == self.last + 2
+                else _span(self.last + 1, sequence - 1)
+            )
+            self.flaw("missing", self.last + 1, f"{missing} missing")
+        if not _has_hash(sequence, previous, said, entry):
+            self.flaw("changed", sequence, f"record {sequence} was changed: it does not have its hash")
+        elif not gap and previous != self.head:
+            before = f"record {sequence - 1}" if sequence > 1 else "nothing, as the first one does"
+            self.flaw(
+                "order",
+                sequence,
+                f"record {sequence} does not follow from {before}: one of them was replaced or moved",
+            )
+        self.count += 1
+        self.last, self.head = sequence, said if isinstance(said, str) else ""
+
+    def flaw(self, kind: FlawKind, sequence: int, message: str) -> None:
+        if len(self.flaws) < FLAWS_TOLD:
+            self.flaws.append(AuditFlaw(kind, sequence, message))
+        if self._sound_until is None or sequence - 1 < self._sound_until:
+            self._sound_until = max(self.first - 1, min(sequence - 1, self.last))
+
+    @property
+    def sound_until(self) -> int:
+        return self.last if self._sound_until is None else self._sound_until
+
+
+def _has_hash(sequence: int, previous: Any, said: Any, entry: Any) -> bool:
+    if not (isinstance(previous, str) and isinstance(said, str) and isinstance(entry, bytes)):
+        return False
+    return previous.isascii() and record_hash(sequence, previous, entry) == said
+
+
+def _span(first: int, last: int) -> str:
+    return f"records {first} to {last} are"

@@ -1,0 +1,329 @@
+"""The audit on SQLite; implements the `AuditLog` port.
+
+`record` adds one line to this process's spill file, and that is all a call waits for. A thread merges what was spilled into
+the chain soon afterwards, and so does everyone who reads. While the database cannot be written, entries stay in the spill.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from awf.domain.audit import AuditEntry, AuditUnavailable
+from awf.domain.audit_chain import entry_json
+from awf.domain.canonical import sha256_hex
+from awf.domain.errors import AwfError
+from awf.domain.gate_file import Audit
+from awf.infrastructure.audit_store.checkpoints import Checkpoints, stored_checkpoints
+from awf.infrastructure.audit_store.database import Database
+from awf.infrastructure.audit_store.failures import DAMAGE, is_busy, unavailable
+from awf.infrastructure.audit_store.merging import Merger
+from awf.infrastructure.audit_store.reading import read_records
+from awf.infrastructure.audit_store.spill import Spill, line_of
+from awf.infrastructure.audit_store.verifying import verified
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable
+
+    from awf.domain.audit import AuditCheckpoint, AuditFilter, AuditRecord, AuditReport
+
+__all__ = ["SqliteAudit"]
+
+T = TypeVar("T")
+
+_log = logging.getLogger("awf.audit")
+_encode = msgspec.json.Encoder().encode
+_SOON_SECONDS = 0.1  # how long an entry may wait for company
+_COMPANY = 256
+_RETRY_SECONDS = 1.0
+_TRIES = 5
+_LONGEST = 256 * 1024  # of an entry; what is longer loses its details
+_ROTATE = 4 * 1024 * 1024
+SPILL_LIMIT = 64 * 1024 * 1024
+
+
+class SqliteAudit:
+    def __init__(
+        self,
+        folder: str,
+        settings: Audit | None = None,
+        *,
+        spill_limit: int = SPILL_LIMIT,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Raises `AwfError` where the folder holds something that cannot be used."""
+        self.folder = folder
+        self._clock = clock
+        self._limit = spill_limit
+        self._writer = os.urandom(8).hex()
+        self._spills: list[Spill] = []  # those that are not merged yet, and the one that is written
+        self._spill: Spill | None = None
+        self._waiting = 0  # bytes that are not merged yet
+        self._numbers = 0
+        self._writing = threading.Lock()
+        self._database = Database(folder)
+        self._checkpoints = Checkpoints(self._database, settings or Audit())
+        self._merger = Merger(self._database, lambda: list(self._spills), clock)
+        self._merging = threading.RLock()
+        self._pending = 0
+        self._head = 0
+        self._wake, self._full = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._told = ""
+
+    @property
+    def origin(self) -> str:
+        return self._database.origin
+
+    @property
+    def public_key(self) -> str:
+        """For those who check signatures elsewhere; in base 64."""
+        return self._database.keys.public
+
+    def follow(self, settings: Audit) -> None:
+        """Other settings from now on."""
+        self._checkpoints.settings = settings
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def record(self, entry: AuditEntry) -> None:
+        try:
+            data = (
+                _encode(entry) if entry.created_at * 0 == 0 else entry_json(entry)
+            )  # NaN has no form of its own
+        except Exception:  # noqa: BLE001  half characters, or details that are no JSON: there is a form for everything
+            data = entry_json(entry)
+        if len(data) > _LONGEST:
+            data = entry_json(_shortened(entry))
+        line = line_of(data)
+        with self._writing:
+            spill = self._spill
+            if spill is None or spill.size > _ROTATE or not spill.is_there:
+                spill = self._new_spill()
+            if self._waiting + len(line) > self._limit:
+                raise AuditUnavailable("too much waits to be merged into the audit's database")
+            spill.append_or_tell(line)
+            self._waiting += len(line)
+            pending = self._pending = self._pending + 1
+        if pending == 1:
+            self._awake()
+        elif pending == _COMPANY:
+            self._full.set()
+
+    def _new_spill(self) -> Spill:
+        if self._closed:
+            raise AuditUnavailable("the audit is closed")
+        for _ in range(_TRIES):
+            self._numbers += 1
+            try:
+                spill = Spill(self.folder, self._writer, self._numbers)
+            except OSError as error:
+                raise AuditUnavailable(f"{self.folder}: {error.strerror}") from error
+            if spill.is_there:
+                break
+            spill.close()  # somebody tidied up before we had the lock
+        else:
+            raise AuditUnavailable(f"{self.folder}: new files are removed at once")
+        self._spills.append(spill)
+        self._spill = spill
+        return spill
+
+    def _awake(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="awf-audit", daemon=True)
+            self._thread.start()
+        self._wake.set()
+
+    # -- merging ---------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while not self._closed:
+            self._wake.wait(self._checkpoints.due_in(self._clock(), self._head))
+            self._wake.clear()
+            if not self._closed:
+                self._full.wait(_SOON_SECONDS)
+            self._full.clear()
+            if not self._merged_quietly() and not self._closed:
+                self._full.wait(_RETRY_SECONDS)
+                self._wake.set()
+
+    def _merged_quietly(self) -> bool:
+        try:
+            self.merge(thorough=False)
+        except (*DAMAGE, OSError, AwfError) as error:
+            self._tell(f"The audit's database cannot be written, entries wait in the spill: {error}")
+            return False
+        self._told = ""
+        return True
+
+    def _tell(self, said: str) -> None:
+        """Once for each reason, however often it is tried."""
+        if said != self._told:
+            self._told = said
+            _log.error("%s", said)
+
+    def merge(self, *, thorough: bool = True) -> None:
+        """Bring into the chain what any process has spilled so far."""
+        with self._merging:
+            with self._writing:
+                self._pending = 0
+            self._merger.run(self._finish, thorough=thorough)
+            self._checkpoints.tell_witness()
+            self._let_go()
+
+    def _finish(self, connection: sqlite3.Connection, sequence: int, head: str) -> None:
+        self._head = sequence
+        self._checkpoints.sign_if_due(connection, sequence, head, self._clock())
+
+    def _let_go(self) -> None:
+        """Of spill files that are full and merged: then they count as left over, and go with the next merge."""
+        with self._writing:
+            for spill in self._spills[:-1]:
+                if spill.merged >= spill.size:
+                    self._spills.remove(spill)
+                    spill.close()
+            self._waiting = sum(spill.size - spill.merged for spill in self._spills)
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    async def records(
+        self,
+        *,
+        after: int = 0,
+        before: int = 0,
+        limit: int = 1000,
+        where: AuditFilter | None = None,
+        newest_first: bool = False,
+    ) -> list[AuditRecord]:
+        return await self._read(
+            lambda connection: read_records(
+                connection, after, before, limit, where, newest_first=newest_first
+            )
+        )
+
+    async def open_calls(self) -> frozenset[int]:
+        return await self._read(
+            lambda connection: frozenset(
+                sequence for (sequence,) in connection.execute("SELECT sequence FROM open_calls")
+            )
+        )
+
+    async def checkpoints(self, *, after: int = 0, limit: int = 1000) -> list[AuditCheckpoint]:
+        origin = self._database.origin
+        return await self._read(lambda connection: list(stored_checkpoints(connection, origin, after, limit)))
+
+    async def verify(self, *, public_key: str = "", witness: str = "") -> AuditReport:
+        """Looks at every record. The key and the witness are those of this log, unless others are given."""
+        return await asyncio.to_thread(self._verified, public_key, witness)
+
+    def _verified(self, public_key: str, witness: str) -> AuditReport:
+        key = public_key or self._database.keys.public
+        with self._merging:
+            damage = self._damage_met()
+            noted = self._database.noted_head.read()  # first: others may add to the log meanwhile
+            with self._translated(), self._database.snapshot() as connection:
+                chosen = witness or self._checkpoints.settings.witness
+                return verified(connection, self._database, key, chosen, noted, damage)
+
+    def _damage_met(self) -> str:
+        """What keeps us from merging, where that is no matter of waiting: whoever looks for damage has to hear of it."""
+        try:
+            self._merge_first()
+        except AwfError as error:
+            if isinstance(error.__cause__, DAMAGE) and not is_busy(error.__cause__):
+                return str(error.__cause__)
+            raise
+        return ""
+
+    async def checkpoint(self) -> AuditCheckpoint | None:
+        """Sign the log as it is now; None when it is empty."""
+        return await asyncio.to_thread(self._signed)
+
+    def _signed(self) -> AuditCheckpoint | None:
+        def finish(connection: sqlite3.Connection, sequence: int, head: str) -> None:
+            if sequence:
+                self._checkpoints.sign(connection, sequence, head, self._clock())
+
+        with self._merging:
+            self._merge_first()
+            with self._translated():
+                self._merger.run(finish, thorough=False)
+                self._checkpoints.tell_witness()
+                found = list(stored_checkpoints(self._database.connection, self._database.origin))
+        return found[-1] if found else None
+
+    async def _read(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        return await asyncio.to_thread(self._looked, look)
+
+    def _looked(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        with self._merging:
+            self._merge_first()
+            with self._translated(), self._database.snapshot() as connection:
+                return look(connection)
+
+    def _merge_first(self) -> None:
+        """So that everything is seen."""
+        if self._closed:
+            raise unavailable(self.folder, "it is closed")
+        try:
+            self._database.assure()
+            if not self._merger.is_idle():
+                self.merge()
+        except (*DAMAGE, OSError) as error:
+            raise unavailable(self._database.path, str(error)) from error
+
+    def _translated(self) -> _Translated:
+        return _Translated(self._database.path)
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self.close_now)
+
+    def close_now(self) -> None:
+        """Merge what is left, as far as that works; the rest is merged by whoever comes next."""
+        if self._closed:
+            return
+        with self._writing:
+            self._closed = True
+            self._spill = None
+        if self._thread is not None:
+            self._full.set()
+            self._wake.set()
+            self._thread.join()
+        self._merged_quietly()
+        for spill in self._spills:
+            spill.close()
+        self._spills.clear()
+        self._merged_quietly()
+        self._database.close()
+
+
+class _Translated:
+    """What SQLite says of a damaged file, as an error of ours."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, DAMAGE):
+            raise unavailable(self._path, str(error)) from error
+
+
+def _shortened(entry: AuditEntry) -> AuditEntry:
+    """Without what makes it too long, but with the hash of it."""
+    fields = {name: getattr(entry, name) for name in entry.__struct_fields__}
+    for name, value in fields.items():
+        if isinstance(value, str) and len(value) > 4096:
+            fields[name] = value[:4096]
+        elif isinstance(value, tuple) and len(value) > 64:
+            fields[name] = value[:64]
+    return AuditEntry(**{**fields, "details": {"omitted": {"sha256": sha256_hex(entry.details)}}})

@@ -1,0 +1,121 @@
+"""Signed checkpoints: after so many records, or so long, somebody outside can hold the log to what it was."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from awf.domain.audit import AuditCheckpoint
+from awf.domain.canonical import canonical
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+
+    from awf.domain.gate_file import Audit
+    from awf.infrastructure.audit_store.database import Database
+
+__all__ = ["Checkpoints", "stored_checkpoints", "witnessed"]
+
+_log = logging.getLogger("awf.audit")
+
+
+class Checkpoints:
+    def __init__(self, database: Database, settings: Audit) -> None:
+        self._database = database
+        self.settings = settings
+        self._signed: tuple[int, float] | None = None  # the newest one's size and time
+        self._unwitnessed: list[AuditCheckpoint] = []
+        self._told = ""
+
+    def due_in(self, now: float, sequence: int) -> float | None:
+        """Seconds until the next one, if nothing more is recorded; None when everything is signed."""
+        size, moment = self._signed or (0, now)
+        return None if sequence <= size else max(0.0, moment + self.settings.checkpoint_every - now)
+
+    def sign_if_due(self, connection: sqlite3.Connection, sequence: int, head: str, now: float) -> None:
+        size, moment = self._newest(connection, now)
+        overdue = now - moment >= self.settings.checkpoint_every
+        if sequence > size and (sequence - size >= self.settings.checkpoint_records or overdue):
+            self.sign(connection, sequence, head, now)
+
+    def _newest(self, connection: sqlite3.Connection, now: float) -> tuple[int, float]:
+        """Of whatever process; without one the time counts from our own beginning."""
+        row = connection.execute(
+            "SELECT size, created_at FROM checkpoints ORDER BY size DESC LIMIT 1"
+        ).fetchone()
+        begun = self._signed[1] if self._signed else now
+        self._signed = row or (0, begun)
+        return self._signed
+
+    def sign(self, connection: sqlite3.Connection, sequence: int, head: str, now: float) -> None:
+        made = self._database.keys.signed(self._database.origin, sequence, head, now)
+        values = (made.size, made.head, made.created_at, made.key, made.signature)
+        connection.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?)", values)
+        self._signed = (sequence, now)
+        if self.settings.witness:
+            self._unwitnessed.append(made)
+
+    def tell_witness(self) -> None:
+        """After the commit; what cannot be told now is told with the next."""
+        if not self._unwitnessed:
+            return
+        lines = b"".join(canonical(msgspec.to_builtins(one)) + b"\n" for one in self._unwitnessed)
+        try:
+            _append(os.path.expanduser(self.settings.witness), lines)
+        except OSError as error:
+            said = f"The audit's witness file {self.settings.witness} cannot be written: {error.strerror}."
+            if said != self._told:
+                self._told = said
+                _log.warning("%s", said)
+        else:
+            self._told = ""
+            self._unwitnessed.clear()
+
+
+def _append(path: str, data: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(handle, data)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def stored_checkpoints(
+    connection: sqlite3.Connection, origin: str, after: int = 0, limit: int = -1
+) -> Iterator[AuditCheckpoint]:
+    rows = connection.execute(
+        "SELECT size, head, created_at, key, signature FROM checkpoints WHERE size > ? ORDER BY size LIMIT ?",
+        (after, limit),
+    )
+    for size, head, created_at, key, signature in rows:
+        yield AuditCheckpoint(
+            origin=origin,
+            size=size,
+            head=_text(head),
+            created_at=created_at,
+            key=_text(key),
+            signature=_text(signature),
+        )
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def witnessed(path: str) -> Iterator[AuditCheckpoint | None]:
+    """The checkpoints of a witness file, line by line; None for a line that is none."""
+    try:
+        stream = open(os.path.expanduser(path), "rb")  # noqa: SIM115  closed below
+    except FileNotFoundError:
+        return
+    with stream:
+        for line in stream:
+            try:
+                yield msgspec.json.decode(line, type=AuditCheckpoint)
+            except msgspec.DecodeError:
+                yield None

@@ -1,0 +1,189 @@
+"""The SQLite file: opened with care, brought up to date under a lock. Several processes have it open (WAL).
+
+Texts are read as bytes: what somebody has damaged need not be text any more, and has to be looked at all the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+from typing import TYPE_CHECKING
+
+from awf.domain.errors import AwfError
+from awf.infrastructure.audit_store.failures import DAMAGE, unavailable
+from awf.infrastructure.audit_store.keys import Keys
+from awf.infrastructure.audit_store.noted_head import NotedHead
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Database"]
+
+_BUSY_SECONDS = 5.0
+_MIGRATION_BUSY_MS = 60_000
+
+
+class Database:
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.path = os.path.join(folder, "audit.db")
+        self._migrations = _migrations()
+        self._open_folder()
+        try:
+            with _flock(f"{self.path}.lock"):
+                self._refuse_loss()
+                self.connection = self._connect()
+                self._prepare()
+        except DAMAGE as error:
+            raise unavailable(self.path, str(error)) from error
+        except OSError as error:
+            raise unavailable(self.path, error.strerror or str(error)) from error
+        self._file = self._identity()
+
+    def _prepare(self) -> None:
+        try:
+            self._bring_up_to_date()
+            self.origin = self._origin()
+            self.keys = Keys(self.folder)
+            self.noted_head = NotedHead(self.folder, self.keys)
+        except BaseException:
+            self.connection.close()
+            raise
+
+    def _open_folder(self) -> None:
+        try:
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise unavailable(self.folder, error.strerror or str(error)) from error
+        if not os.access(self.folder, os.W_OK | os.X_OK):
+            raise unavailable(self.folder, "it is not writable")
+
+    def _refuse_loss(self) -> None:
+        """A log that was taken away is not begun anew as if nothing had been."""
+        if Keys.exist(self.folder) and not os.path.exists(self.path):
+            hint = "Restore audit.db from a copy; or remove the whole folder, to begin a new log."
+            raise unavailable(self.path, "it is gone, and its keys are still there", hint)
+
+    def _connect(self) -> sqlite3.Connection:
+        with _private_files():
+            connection = sqlite3.connect(
+                self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+        connection.text_factory = bytes
+        try:
+            self._refuse_newer(connection)
+            with _private_files():
+                connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _refuse_newer(self, connection: sqlite3.Connection) -> None:
+        """Before anything is changed in a file whose layout we do not know."""
+        current, newest = _version(connection), max(self._migrations)
+        if current > newest:
+            raise AwfError(
+                "SYSTEM.STORE.NEWER",
+                f"{self.path} has layout {current}; this version knows {newest}.",
+                hint="Upgrade awf, or pass --storage DIR.",
+            )
+        if os.path.exists(self.path) and not os.access(self.path, os.W_OK):
+            raise unavailable(self.path, "it is read-only")
+
+    def _bring_up_to_date(self) -> None:
+        current = _version(self.connection)
+        if current == max(self._migrations):
+            return
+        self.connection.execute(f"PRAGMA busy_timeout={_MIGRATION_BUSY_MS}")
+        for number, item in sorted(self._migrations.items()):
+            if number > current:
+                with open(item, encoding="utf-8") as stream:
+                    script = stream.read()
+                self.connection.executescript(
+                    f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version={number};\nCOMMIT;"
+                )
+        self.connection.execute(f"PRAGMA busy_timeout={int(_BUSY_SECONDS * 1000)}")
+
+    def _origin(self) -> str:
+        row = self.connection.execute("SELECT origin FROM log").fetchone()
+        if row is None:
+            made = f"awf-audit/{os.urandom(16).hex()}"
+            self.connection.execute("INSERT INTO log VALUES (?)", (made,))
+            return made
+        return bytes(row[0]).decode("utf-8", "replace")
+
+    def _identity(self) -> tuple[int, int]:
+        status = os.stat(self.path)
+        return status.st_dev, status.st_ino
+
+    def assure(self) -> None:
+        """That the file is still the one that was opened: to write to one that was taken away would tell nobody."""
+        try:
+            same = self._identity() == self._file
+        except OSError as error:
+            raise unavailable(self.path, "it is gone") from error
+        if not same:
+            self.connection.close()
+            self.connection = self._connect()
+            self._file = self._identity()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Alone among all writers; all of it or nothing."""
+        self.assure()
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self.connection
+            self.connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self.connection.execute("ROLLBACK")
+            raise
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """What is there now, whatever is written meanwhile."""
+        self.connection.execute("BEGIN")
+        try:
+            yield self.connection
+        finally:
+            with contextlib.suppress(sqlite3.Error):
+                self.connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        self.noted_head.close()
+        self.connection.close()
+
+
+def _migrations() -> dict[int, str]:
+    """The numbered steps from one layout to the next: number → file."""
+    folder = os.path.join(os.path.dirname(__file__), "migrations")
+    return {int(name[:4]): os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".sql")}
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+@contextlib.contextmanager
+def _private_files() -> Iterator[None]:
+    """Files made meanwhile can be read by nobody else."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@contextlib.contextmanager
+def _flock(path: str) -> Iterator[None]:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,248 @@
+"""Moves what was spilled into the chain: one transaction for everything that lies there, alone among all processes.
+
+How far each spill file is merged is remembered in the same transaction, so nothing comes in twice, and any process can
+merge the files of any other. A file goes when its writer has ended and all of it is in the chain: never in the transaction
+that merges the last of it, since that one may still fail; and always inside one, so that nobody else is reading it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+from awf.domain.audit import AuditEntry
+from awf.domain.audit_chain import GENESIS, entry_json, record_hash
+from awf.infrastructure.audit_store.joining import entries_of
+from awf.infrastructure.audit_store.spill import Found, held_by_nobody, spill_files, writer_of
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from awf.infrastructure.audit_store.database import Database
+    from awf.infrastructure.audit_store.spill import Spill
+
+__all__ = ["Merger"]
+
+_CHUNK = 1024 * 1024  # of each file in one transaction; longer than any line
+_ROWS = (64, 16, 4, 1)  # one statement for many rows: the interpreter is free while SQLite works
+_INSERT = {
+    size: f"INSERT INTO records VALUES {','.join(['(?,?,?,?)'] * size)}"  # noqa: S608  only marks
+    for size in _ROWS
+}
+
+Row = tuple[int, str, str, str]
+
+
+class Merger:
+    def __init__(
+        self, database: Database, own: Callable[[], Sequence[Spill]], clock: Callable[[], float]
+    ) -> None:
+        self._database = database
+        self._own = own
+        self._clock = clock
+        self.added = 0  # records of the last transaction
+
+    def is_idle(self) -> bool:
+        """Whether everything is in the chain and no file is left over. Looks without a lock on the database."""
+        merged = self._offsets(self._database.connection)
+        own = {spill.name for spill in self._own()}
+        return all(
+            merged.get(found.name, 0) == found.size
+            and (found.name in own or not self._is_left_over(found.name))
+            for found in self._files()
+        )
+
+    def run(self, finish: Callable[[sqlite3.Connection, int, str], None], *, thorough: bool = True) -> None:
+        """Merge what lies there, and where it is to be thorough tidy up, too; `finish` is called in each transaction."""
+        while self._once(finish, thorough):
+            pass
+
+    def _once(self, finish: Callable[[sqlite3.Connection, int, str], None], thorough: bool) -> bool:
+        """Whether there is more to do."""
+        now = self._clock()
+        with self._database.transaction() as connection:
+            merged = self._offsets(connection)
+            chain = _Chain(connection, self._database.noted_head.read())
+            offsets: dict[str, int] = {}
+            more = False
+            for found in self._files():
+                at = merged.get(found.name, 0)
+                chunk = self._chunk(found, at)
+                if chunk:
+                    offsets[found.name] = at + len(chunk)
+                    chain.add(entries_of(chunk, found.name, now), found.writer)
+                    more = more or at + len(chunk) < found.size
+            left = self._tidied(connection, merged, offsets)
+            chain.close_calls(left, now)
+            if chain.rows:
+                chain.write()
+                self._write_head(connection, chain)
+            _write_offsets(connection, offsets)
+            self.added = len(chain.rows)
+            finish(connection, chain.sequence, chain.hash)
+        if chain.rows:
+            with contextlib.suppress(OSError):  # the next one is noted instead
+                self._database.noted_head.note(chain.sequence, chain.hash)
+        self._note({**merged, **offsets})
+        return more or (thorough and bool(offsets))
+
+    # -- files -----------------------------------------------------------------------------------------------------
+
+    def _files(self) -> list[Found]:
+        """Those in the folder; and our own, also where somebody has removed one."""
+        found = {one.name: one for one in spill_files(self._database.folder)}
+        for spill in self._own():
+            found[spill.name] = Found(spill.name, spill.size)
+        return [found[name] for name in sorted(found)]
+
+    def _chunk(self, found: Found, at: int) -> bytes:
+        """The next whole lines."""
+        if found.size <= at:
+            return b""
+        for spill in self._own():
+            if spill.name == found.name:
+                return _whole_lines(os.pread(spill.handle, _CHUNK, at))
+        with contextlib.suppress(FileNotFoundError):
+            handle = os.open(os.path.join(self._database.folder, found.name), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                return _whole_lines(os.pread(handle, _CHUNK, at))
+            finally:
+                os.close(handle)
+        return b""
+
+    def _tidied(
+        self, connection: sqlite3.Connection, merged: Mapping[str, int], offsets: Mapping[str, int]
+    ) -> set[str]:
+        """Remove the files of ended writers that were merged before; the writers that are left."""
+        names = {one.name for one in spill_files(self._database.folder)}
+        own = {spill.name for spill in self._own()}
+        for name in sorted(names - own - offsets.keys()):
+            if self._removed(name, merged.get(name, 0)):
+                names.discard(name)
+        gone = merged.keys() - names - own
+        connection.executemany("DELETE FROM spills WHERE name = ?", [(name,) for name in gone])
+        return {writer_of(name) for name in names | own}
+
+    def _is_left_over(self, name: str) -> bool:
+        try:
+            handle = os.open(os.path.join(self._database.folder, name), os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            return held_by_nobody(handle)
+        finally:
+            os.close(handle)
+
+    def _removed(self, name: str, at: int) -> bool:
+        path = os.path.join(self._database.folder, name)
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            if not held_by_nobody(handle) or _whole_lines(os.pread(handle, _CHUNK, at)):
+                return False
+            os.unlink(path)  # what is behind the last line end was never told to be safe
+            return True
+        finally:
+            os.close(handle)
+
+    # -- the database ----------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _offsets(connection: sqlite3.Connection) -> dict[str, int]:
+        return {
+            bytes(name).decode(): at for name, at in connection.execute("SELECT name, merged FROM spills")
+        }
+
+    def _write_head(self, connection: sqlite3.Connection, chain: _Chain) -> None:
+        values = (chain.sequence, chain.hash, self._database.keys.mac(chain.sequence, chain.hash))
+        connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?, ?)", values)
+
+    def _note(self, merged: Mapping[str, int]) -> None:
+        for spill in self._own():
+            spill.merged = merged.get(spill.name, spill.merged)
+
+
+def _whole_lines(chunk: bytes) -> bytes:
+    return chunk[: chunk.rfind(b"\n") + 1]
+
+
+def _write_offsets(connection: sqlite3.Connection, offsets: Mapping[str, int]) -> None:
+    connection.executemany("INSERT OR REPLACE INTO spills VALUES (?, ?)", list(offsets.items()))
+
+
+class _Chain:
+    """The end of the chain, and what is added to it in one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, noted: tuple[int, str] | None) -> None:
+        self._connection = connection
+        self.rows: list[Row] = []
+        last = connection.execute(
+            "SELECT sequence, hash FROM records ORDER BY sequence DESC LIMIT 1"
+        ).fetchone()
+        head = connection.execute("SELECT sequence, hash FROM head").fetchone()
+        # A cut end stays visible: the chain goes on behind where it was, not where it is now.
+        known = [
+            (0, GENESIS),
+            *((row[0], bytes(row[1]).decode("utf-8", "replace")) for row in (last, head) if row),
+        ]
+        self.sequence, self.hash = max([*known, noted] if noted else known, key=lambda one: one[0])
+
+    def add(self, entries: Iterable[AuditEntry], writer: str) -> None:
+        for entry in entries:
+            if entry.kind == "decision" and entry.request_id and not entry.is_final:
+                self._append(entry)
+                self._open(writer, entry.request_id)
+            elif entry.kind == "effect":
+                entry.follows = self._closed(writer, entry.request_id)
+                self._append(entry)
+            else:
+                self._append(entry)
+
+    def _append(self, entry: AuditEntry) -> None:
+        data = entry_json(entry)
+        sequence, previous = self.sequence + 1, self.hash
+        self.sequence, self.hash = sequence, record_hash(sequence, previous, data)
+        self.rows.append((sequence, previous, self.hash, data.decode()))
+
+    def _open(self, writer: str, request: str) -> None:
+        values = (self.sequence, writer, request)
+        self._connection.execute("INSERT OR REPLACE INTO open_calls VALUES (?, ?, ?)", values)
+
+    def _closed(self, writer: str, request: str) -> int:
+        """The number of the decision that this is the effect of."""
+        found = self._connection.execute(
+            "SELECT max(sequence) FROM open_calls WHERE writer = ? AND request_id = ?", (writer, request)
+        ).fetchone()[0]
+        self._connection.execute("DELETE FROM open_calls WHERE sequence = ?", (found,))
+        return found or 0
+
+    def close_calls(self, living: Iterable[str], now: float) -> None:
+        """Calls of writers that have ended: nobody will say any more what came of them, and that is said."""
+        kept = set(living)
+        for sequence, writer, request in self._connection.execute("SELECT * FROM open_calls").fetchall():
+            if bytes(writer).decode("utf-8", "replace") not in kept:
+                self._connection.execute("DELETE FROM open_calls WHERE sequence = ?", (sequence,))
+                request_id = bytes(request).decode("utf-8", "replace")
+                details = {"outcome": "unknown"}
+                self._append(
+                    AuditEntry(
+                        kind="effect",
+                        created_at=now,
+                        request_id=request_id,
+                        follows=sequence,
+                        details=details,
+                    )
+                )
+
+    def write(self) -> None:
+        at = 0
+        for size in _ROWS:
+            while len(self.rows) - at >= size:
+                self._connection.execute(
+                    _INSERT[size], [value for row in self.rows[at : at + size] for value in row]
+                )
+                at += size

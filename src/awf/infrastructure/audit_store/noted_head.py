@@ -1,0 +1,46 @@
+"""The keyed head once more, beside the database: a database that is set back as a whole has the head of that time.
+
+It is noted after each commit, so it may be behind the database, and never before it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from awf.infrastructure.audit_store.keys import Keys
+
+__all__ = ["NotedHead"]
+
+_LONGEST = 200
+
+
+class NotedHead:
+    def __init__(self, folder: str, keys: Keys) -> None:
+        self._path = os.path.join(folder, "head")
+        self._keys = keys
+        self._handle = -1
+
+    def note(self, sequence: int, head: str) -> None:
+        """Always of one length, so that one write leaves nothing of what was there. Raises OSError."""
+        if self._handle < 0:
+            self._handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        text = f"{sequence:020} {head} {self._keys.mac(sequence, head)}\n"
+        os.pwrite(self._handle, text.encode(), 0)
+
+    def read(self) -> tuple[int, str] | None:
+        """None when nothing is noted, or it is not ours."""
+        try:
+            with open(self._path, "rb") as stream:
+                sequence, head, mac = stream.read(_LONGEST).decode().split()
+            found = int(sequence), head
+        except (OSError, ValueError):
+            return None
+        return found if hmac.compare_digest(self._keys.mac(*found), mac) else None
+
+    def close(self) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1

@@ -1,0 +1,70 @@
+"""The audit in memory; implements the `AuditLog` port. Every entry has its place in the chain at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from awf.domain.audit import AuditEntry, AuditRecord, AuditReport, AuditUnavailable
+from awf.domain.audit_chain import GENESIS, ChainWalk, decoded_entry, entry_json, record_hash
+
+if TYPE_CHECKING:
+    from awf.domain.audit import AuditCheckpoint, AuditFilter
+
+__all__ = ["MemoryAudit"]
+
+
+class MemoryAudit:
+    origin = "awf-audit/memory"
+
+    def __init__(self) -> None:
+        self.refusal = ""  # set it, and nothing can be recorded any more
+        self.kept: list[AuditRecord] = []
+        self._open: dict[str, int] = {}
+
+    def record(self, entry: AuditEntry) -> None:
+        if self.refusal:
+            raise AuditUnavailable(self.refusal)
+        own = decoded_entry(entry_json(entry))
+        sequence = len(self.kept) + 1
+        if own.kind == "decision" and own.request_id and not own.is_final:
+            self._open[own.request_id] = sequence
+        elif own.kind == "effect":
+            own.follows = self._open.pop(own.request_id, 0)
+        previous = self.kept[-1].hash if self.kept else GENESIS
+        said = record_hash(sequence, previous, entry_json(own))
+        self.kept.append(AuditRecord(sequence=sequence, previous=previous, entry=own, hash=said))
+
+    async def records(
+        self,
+        *,
+        after: int = 0,
+        before: int = 0,
+        limit: int = 1000,
+        where: AuditFilter | None = None,
+        newest_first: bool = False,
+    ) -> list[AuditRecord]:
+        found = [
+            one
+            for one in self.kept
+            if one.sequence > after
+            and (not before or one.sequence < before)
+            and (where is None or where.admits(one.entry))
+        ]
+        return (found[::-1] if newest_first else found)[:limit]
+
+    async def open_calls(self) -> frozenset[int]:
+        return frozenset(self._open.values())
+
+    async def checkpoints(self, *, after: int = 0, limit: int = 1000) -> list[AuditCheckpoint]:
+        del after, limit
+        return []
+
+    async def verify(self) -> AuditReport:
+        walk = ChainWalk()
+        for one in self.kept:
+            walk.step(one.sequence, one.previous, one.hash, entry_json(one.entry))
+        return AuditReport(
+            records=walk.count, sound_until=walk.sound_until, head=walk.head, flaws=tuple(walk.flaws)
+        )
+
+    async def close(self) -> None: ...

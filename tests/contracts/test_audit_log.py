@@ -1,0 +1,216 @@
+"""What every audit log must promise. One suite; each adapter of the port is held to it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from awf.application.audit.trail import AuditTrail
+from awf.domain.audit import AuditEntry, AuditFilter, AuditUnavailable
+from awf.domain.audit_chain import GENESIS, entry_json, record_hash
+from awf.infrastructure.audit_store import SqliteAudit
+from awf.testing.memory_audit import MemoryAudit
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def log(request, tmp_path):
+    made = MemoryAudit() if request.param == "memory" else SqliteAudit(str(tmp_path / "audit"))
+    yield made
+    await made.close()
+
+
+def told(kind="configuration", moment=1000.25, **more):
+    return AuditEntry(kind=kind, created_at=moment, **more)
+
+
+def call(log, request, *, tool="kb:get", success=True, **more):
+    log.record(told("decision", request_id=request, tool_id=tool, decision="allow", **more))
+    log.record(told("effect", request_id=request, success=success, duration_ms=3, output_hash="0f" * 32))
+
+
+async def test_records_are_numbered_without_gaps_and_each_names_the_one_before(log):
+    for number in range(5):
+        assert log.record(told(reason=str(number))) is None
+    records = await log.records()
+    assert [one.sequence for one in records] == [1, 2, 3, 4, 5]
+    assert [one.entry.reason for one in records] == list("01234")
+    previous = GENESIS
+    for one in records:
+        assert one.previous == previous
+        assert one.hash == record_hash(one.sequence, previous, entry_json(one.entry))
+        previous = one.hash
+
+
+async def test_an_empty_log_is_sound_and_says_nothing(log):
+    assert await log.records() == []
+    assert await log.open_calls() == frozenset()
+    report = await log.verify()
+    assert (report.is_sound, report.records, report.sound_until) == (True, 0, 0)
+
+
+async def test_every_field_comes_back(log):
+    entry = told(
+        "grant_added",
+        1700000000.123456,
+        request_id="r1",
+        tool_id="größe:😀",
+        context="c",
+        client="an agent",
+        door="gateway",
+        grant_ids=("g1", "g2"),
+        input_hash="ab" * 32,
+        output_hash="cd" * 32,
+        decision="allow",
+        reason='a "reason"\n',
+        rule="r",
+        risk=("delete",),
+        shadowed="deny",
+        label_before="public/trusted",
+        label_after="secret/untrusted",
+        success=True,
+        error="TIMEOUT",
+        duration_ms=7,
+        trace_id="t",
+        details={"b": [1, 2.5, None, True, {"é": "\u2028"}], "a": {}},
+    )
+    log.record(entry)
+    (record,) = await log.records()
+    assert record.entry == entry
+
+
+async def test_what_becomes_of_an_entry_after_it_was_recorded_changes_nothing(log):
+    entry = told(details={"a": [1]})
+    log.record(entry)
+    entry.reason = "other"
+    entry.details["a"].append(2)
+    (record,) = await log.records()
+    assert (record.entry.reason, record.entry.details) == ("", {"a": [1]})
+
+
+ODD = {
+    "half characters": told(tool_id="kb:\ud800", reason="\udfff", grant_ids=("\ud800",)),
+    "numbers": told(
+        details={"big": 2**70, "nan": math.nan, "inf": [math.inf], "edge": 2.0**60, "n": -0.0, "i": 3.0}
+    ),
+    "the taken name": told(details={"$awf": {"$awf": ["integer", "0x1"]}}),
+    "no JSON": told(details={"bytes": b"\x00", "set": {1}, "object": object(), 1: 2}),
+    "a time that is none": told(moment=math.nan),
+    "a round time": told(moment=5.0),
+    "a time far away": told(moment=1e300),
+}
+
+
+@pytest.mark.parametrize("entry", ODD.values(), ids=ODD.keys())
+async def test_odd_entries_are_recorded_and_the_chain_stays_sound(log, entry):
+    log.record(entry)
+    log.record(told(reason="next"))
+    records = await log.records()
+    assert [(one.sequence, one.entry.kind) for one in records] == [(1, "configuration"), (2, "configuration")]
+    assert records[0].hash == record_hash(1, GENESIS, entry_json(records[0].entry))
+    assert (await log.verify()).is_sound
+
+
+async def test_details_of_any_depth_are_recorded_in_part(log):
+    deep = inner = {}
+    for _ in range(10_000):
+        inner["a"] = {}
+        inner = inner["a"]
+    log.record(told(details=deep))
+    (record,) = await log.records()
+    assert "omitted" in str(record.entry.details)
+    assert (await log.verify()).is_sound
+    while deep:
+        deep = deep.pop("a")
+
+
+async def test_pages_go_forward_and_backward(log):
+    for number in range(10):
+        log.record(told(reason=str(number)))
+
+    async def numbers(**asked):
+        return [one.sequence for one in await log.records(**asked)]
+
+    assert await numbers(after=3, limit=4) == [4, 5, 6, 7]
+    assert await numbers(after=8) == [9, 10]
+    assert await numbers(newest_first=True, limit=3) == [10, 9, 8]
+    assert await numbers(newest_first=True, before=8, limit=3) == [7, 6, 5]
+    assert await numbers(newest_first=True, before=3, after=1) == [2]
+    assert await numbers(after=10) == []
+
+
+FILTERS = [
+    (AuditFilter(tool="kb:*"), "ac"),
+    (AuditFilter(tool="kb:get"), "a"),
+    (AuditFilter(context="two"), "bc"),
+    (AuditFilter(kinds=("spooled",)), "b"),
+    (AuditFilter(kinds=("spooled", "configuration")), "bd"),
+    (AuditFilter(request_id="x"), "c"),
+    (AuditFilter(since=20), "bcd"),
+    (AuditFilter(until=20), "a"),
+    (AuditFilter(since=20, until=40, context="two"), "bc"),
+    (AuditFilter(tool="none"), ""),
+]
+
+
+@pytest.mark.parametrize(("where", "expected"), FILTERS)
+async def test_filters_choose_records(log, where, expected):
+    log.record(told("grant_added", 10.5, reason="a", tool_id="kb:get", context="one"))
+    log.record(told("spooled", 20.5, reason="b", context="two"))
+    log.record(told("level_raised", 30.5, reason="c", tool_id="kb:put", context="two", request_id="x"))
+    log.record(told("configuration", 40.5, reason="d"))
+    assert "".join(one.entry.reason for one in await log.records(where=where)) == expected
+
+
+async def test_a_call_is_one_event_however_it_is_kept(log):
+    call(log, "r1")
+    log.record(told("decision", request_id="r2", tool_id="kb:put", decision="allow", input_hash="ab" * 32))
+    trail = AuditTrail(log)
+    assert [(one.request_id, one.outcome, one.success) for one in await trail.events()] == [
+        ("r1", "success", True),
+        ("r2", "open", None),
+    ]
+    assert [one.request_id for one in await trail.drain()] == ["r1"]
+    log.record(told("effect", request_id="r2", success=False, error="EXECUTION_FAILED", duration_ms=9))
+    events = await trail.events()
+    assert [(one.request_id, one.outcome) for one in events] == [("r1", "success"), ("r2", "failure")]
+    assert (events[1].tool_id, events[1].input_hash, events[1].error) == (
+        "kb:put",
+        "ab" * 32,
+        "EXECUTION_FAILED",
+    )
+    assert await log.open_calls() == frozenset()
+    drained = await trail.drain(after=events[0].sequence)
+    assert drained == [events[1]]
+    assert await trail.drain(after=events[1].sequence) == []
+
+
+async def test_a_denial_is_an_event_by_itself(log):
+    log.record(told("decision", request_id="r1", tool_id="no:such", decision="deny", reason="unknown tool"))
+    (event,) = await AuditTrail(log).drain()
+    assert (event.success, event.outcome, event.decision, event.reason) == (
+        False,
+        "denied",
+        "deny",
+        "unknown tool",
+    )
+    assert await log.open_calls() == frozenset()
+
+
+async def test_what_was_recorded_is_sound(log):
+    for number in range(20):
+        call(log, f"r{number}")
+    report = await log.verify()
+    assert report.is_sound
+    assert report.sound_until == report.records
+    assert report.head == (await log.records(newest_first=True, limit=1))[0].hash
+
+
+async def test_a_log_in_memory_can_be_told_to_refuse():
+    log = MemoryAudit()
+    log.refusal = "full"
+    with pytest.raises(AuditUnavailable, match="full"):
+        log.record(told())
+    assert await log.records() == []

@@ -1,0 +1,188 @@
+"""One chain for all writers; nothing comes in twice, and nothing is left out."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from awf.application.audit.trail import AuditTrail
+from awf.domain.audit import AuditEntry
+from awf.infrastructure.audit_store import audit as module
+from awf.infrastructure.audit_store.joining import join
+from awf.infrastructure.audit_store.spill import line_of
+
+pytestmark = pytest.mark.anyio
+
+
+def told(kind, request="", **more):
+    return AuditEntry(kind=kind, created_at=1.5, request_id=request, **more)
+
+
+def kinds(entries):
+    return [(one.kind, one.request_id) for one in entries]
+
+
+def test_a_decision_and_its_effect_become_one_where_the_effect_stands():
+    first, other, effect = (
+        told("decision", "r", decision="allow"),
+        told("spooled"),
+        told("effect", "r", success=True),
+    )
+    assert kinds(join([first, other, effect])) == [("spooled", ""), ("call", "r")]
+
+
+def test_both_halves_are_in_the_whole():
+    decision = told(
+        "decision", "r", tool_id="t", decision="allow", rule="x", label_before="a", details={"a": 1}
+    )
+    effect = told(
+        "effect", "r", tool_id="t", client="c", success=False, error="E", duration_ms=4, output_hash="o",
+        label_after="b", details={"b": 2},
+    )  # fmt: skip
+    (whole,) = join([decision, effect])
+    assert whole == told(
+        "call", "r", tool_id="t", decision="allow", rule="x", label_before="a", client="c", success=False, error="E",
+        duration_ms=4, output_hash="o", label_after="b", details={"a": 1, "b": 2},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("decision", "effect"),
+    [
+        ({"tool_id": "a"}, {"tool_id": "b"}),
+        ({"details": {"k": 1}}, {"details": {"k": 2}}),
+        ({"decision": "deny"}, {}),
+        ({"success": False}, {}),
+        ({"reason": "a"}, {"reason": "b"}),
+    ],
+)
+def test_what_would_lose_something_stays_apart(decision, effect):
+    both = [told("decision", "r", **decision), told("effect", "r", **effect)]
+    assert kinds(join(both)) == [("decision", "r"), ("effect", "r")]
+
+
+def test_halves_without_each_other_or_without_a_name_stay_as_they_are():
+    entries = [told("effect", "a"), told("decision", "b"), told("decision", ""), told("effect", "")]
+    assert kinds(join(entries)) == [("effect", "a"), ("decision", "b"), ("decision", ""), ("effect", "")]
+
+
+def test_of_two_decisions_with_one_name_the_later_one_has_the_effect():
+    entries = [
+        told("decision", "r", rule="1"),
+        told("decision", "r", rule="2"),
+        told("effect", "r", success=True),
+    ]
+    joined = join(entries)
+    assert [(one.kind, one.rule) for one in joined] == [("decision", "1"), ("call", "2")]
+
+
+async def test_many_logs_on_one_folder_make_one_chain(bench, call):
+    logs = [bench.open() for _ in range(3)]
+    for number in range(30):
+        call(logs[number % 3], f"r{number}")
+    records = await logs[0].records()
+    assert [one.sequence for one in records] == list(range(1, len(records) + 1))
+    for log in logs:
+        assert len(await AuditTrail(log).drain()) == 30
+    assert (await logs[1].verify()).is_sound
+
+
+async def test_a_reader_sees_what_a_living_writer_has_recorded(bench, told, monkeypatch):
+    monkeypatch.setattr(module.SqliteAudit, "_awake", lambda self: None)
+    writer, reader = bench.open(), bench.open()
+    for number in range(3):
+        writer.record(told(reason=str(number)))
+        assert len(await reader.records()) == number + 1
+    assert len(bench.spills()) == 1
+
+
+async def test_a_merge_that_fails_leaves_nothing_and_the_next_one_brings_all(bench, call, monkeypatch):
+    log = bench.open()
+    call(log, "r1")
+
+    def fail(*_):
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(log, "_finish", fail)
+        assert not log._merged_quietly()
+        with bench.sql() as connection:
+            assert connection.execute("SELECT count(*) FROM records").fetchone() == (0,)
+    assert len(await log.records()) == 1
+    assert (await log.verify()).is_sound
+
+
+async def test_a_call_whose_process_ends_before_its_effect_is_told_to_be_unknown(bench, told):
+    log = bench.open()
+    log.record(told("decision", request_id="r1", tool_id="kb:get", decision="allow"))
+    (open_one,) = await AuditTrail(log).events()
+    assert (open_one.outcome, open_one.success) == ("open", None)
+    await log.close()
+    (event,) = await AuditTrail(bench.open()).drain()
+    assert (event.outcome, event.success, event.tool_id, event.decision) == (
+        "unknown",
+        None,
+        "kb:get",
+        "allow",
+    )
+    report = await bench.open().verify()
+    assert (report.is_sound, report.records) == (True, 2)
+
+
+async def test_an_open_call_of_a_living_process_stays_open_when_another_one_ends(bench, told):
+    one, other = bench.open(), bench.open()
+    one.record(told("decision", request_id="r1", decision="allow"))
+    other.record(told("decision", request_id="r1", decision="allow"))
+    assert len(await one.open_calls()) == 2
+    await other.close()
+    assert len(await one.open_calls()) == 1
+    one.record(told("effect", request_id="r1", success=True))
+    outcomes = [event.outcome for event in await AuditTrail(one).events()]
+    assert sorted(outcomes) == ["success", "unknown"]
+
+
+async def test_a_damaged_line_is_told_in_the_chain(bench, told, monkeypatch):
+    monkeypatch.setattr(module.SqliteAudit, "_awake", lambda self: None)
+    log = bench.open()
+    log.record(told(reason="one"))
+    log.record(told(reason="two"))
+    file = bench.folder / bench.spills()[0]
+    file.write_bytes(file.read_bytes().replace(b'"one"', b'"uno"') + line_of(b'{"kind":"nonsense"}'))
+    records = await bench.open().records()
+    assert [one.entry.kind for one in records] == ["audit_gap", "configuration", "audit_gap"]
+    assert records[0].entry.details == {"cause": "damaged line", "spill": file.name}
+
+
+async def test_files_that_are_not_ours_are_left_alone(bench, told):
+    log = bench.open()
+    for name in ("notes.txt", "abc.spill", "0123456789abcdef-000001.spill.part"):
+        (bench.folder / name).write_text("mine", encoding="utf-8")
+    log.record(told())
+    await log.close()
+    assert {one.name for one in bench.folder.iterdir()} >= {"notes.txt", "abc.spill"}
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["decision", "effect", "spooled"]), st.sampled_from(["", "a", "b"])),
+        max_size=12,
+    )
+)
+def test_joining_loses_no_half_and_makes_none_up(given_entries):
+    entries = [
+        told(kind, request, success=True if kind == "effect" else None) for kind, request in given_entries
+    ]
+    joined = join(entries)
+    halves = sum(2 if one.kind == "call" else 1 for one in joined)
+    assert halves == len(given_entries)
+    for request in ("a", "b"):
+        before = sum(1 for kind, name in given_entries if name == request and kind != "spooled")
+        after = sum(
+            2 if one.kind == "call" else 1
+            for one in joined
+            if one.request_id == request and one.kind != "spooled"
+        )
+        assert before == after

@@ -1,0 +1,253 @@
+"""What is recorded is safe at once, or refused; half a line counts as none."""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from awf.domain.audit import AuditUnavailable
+from awf.domain.errors import AwfError
+from awf.infrastructure.audit_store import audit as module
+from awf.infrastructure.audit_store.spill import line_of, lines_in
+
+pytestmark = pytest.mark.anyio
+
+
+def limited(size):
+    """No file may become longer: what a full disk does, without filling one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture
+def unmerged(bench, monkeypatch):
+    """A log whose thread never comes to merge."""
+    monkeypatch.setattr(module.SqliteAudit, "_awake", lambda self: None)
+    return bench.open()
+
+
+def test_a_line_without_its_checksum_is_told_apart():
+    good = line_of(b'{"a":1}')
+    chunk = good + b"\n" + good.replace(b"1", b"2") + b"short\n" + good + b"00000000 half"
+    assert list(lines_in(chunk)) == [b'{"a":1}', None, None, None, b'{"a":1}']
+
+
+async def test_what_was_recorded_lies_in_a_private_file_at_once(unmerged, bench, told):
+    unmerged.record(told(reason="here"))
+    (name,) = bench.spills()
+    file = bench.folder / name
+    assert b'"here"' in file.read_bytes()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(bench.folder.stat().st_mode) == 0o700
+    for other in ("audit.db", "signing.key", "head.key"):
+        assert stat.S_IMODE((bench.folder / other).stat().st_mode) == 0o600
+
+
+async def test_who_only_reads_leaves_no_spill_file(bench):
+    assert await bench.open().records() == []
+    assert bench.spills() == []
+
+
+async def test_a_full_disk_refuses_and_what_was_half_written_does_not_count(unmerged, bench, told):
+    unmerged.record(told(reason="one"))
+    (name,) = bench.spills()
+    size = (bench.folder / name).stat().st_size
+    back = limited(size + 20)
+    try:
+        for _ in range(2):
+            with pytest.raises(AuditUnavailable):
+                unmerged.record(told(reason="two"))
+    finally:
+        back()
+    assert (bench.folder / name).stat().st_size == size
+    unmerged.record(told(reason="three"))
+    assert [one.entry.reason for one in await unmerged.records()] == ["one", "three"]
+    assert (await unmerged.verify()).is_sound
+
+
+async def test_half_a_line_that_cannot_be_taken_back_is_told_and_spoils_no_other(
+    unmerged, bench, told, monkeypatch
+):
+    unmerged.record(told(reason="one"))
+    (name,) = bench.spills()
+
+    def refused(*_):
+        raise OSError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "ftruncate", refused)
+        back = limited((bench.folder / name).stat().st_size + 20)
+        try:
+            with pytest.raises(AuditUnavailable):
+                unmerged.record(told(reason="two"))
+        finally:
+            back()
+    unmerged.record(told(reason="three"))
+    kinds = [(one.entry.kind, one.entry.reason) for one in await unmerged.records()]
+    assert ("configuration", "one") in kinds
+    assert "two" not in {reason for _, reason in kinds}
+
+
+async def test_a_spill_file_that_somebody_removes_is_replaced_and_what_it_held_is_kept(unmerged, bench, told):
+    unmerged.record(told(reason="one"))
+    (first,) = bench.spills()
+    (bench.folder / first).unlink()
+    unmerged.record(told(reason="two"))
+    (second,) = bench.spills()
+    assert second != first
+    assert [one.entry.reason for one in await unmerged.records()] == ["one", "two"]
+
+
+async def test_a_folder_that_is_taken_away_refuses_and_is_not_made_again(unmerged, bench, told):
+    unmerged.record(told(reason="one"))
+    shutil.rmtree(bench.folder)
+    with pytest.raises(AuditUnavailable):
+        unmerged.record(told(reason="two"))
+    with pytest.raises(AwfError) as error:
+        await unmerged.records()
+    assert error.value.code == "SYSTEM.AUDIT.UNAVAILABLE"
+    assert not bench.folder.exists()
+
+
+async def test_a_full_spill_is_begun_anew_and_the_old_one_goes_when_it_is_merged(bench, told, monkeypatch):
+    monkeypatch.setattr(module, "_ROTATE", 500)
+    log = bench.open()
+    for number in range(20):
+        log.record(told(reason=f"{number}"))
+    assert [one.entry.reason for one in await log.records()] == [f"{number}" for number in range(20)]
+    log.merge()
+    assert len(bench.spills()) == 1
+    await log.close()
+    assert bench.spills() == []
+
+
+async def test_no_more_than_so_much_waits_for_the_database(bench, told, monkeypatch):
+    monkeypatch.setattr(module.SqliteAudit, "_awake", lambda self: None)
+    log = bench.open(spill_limit=1000)
+    with pytest.raises(AuditUnavailable, match="too much"):
+        for _ in range(100):
+            log.record(told(reason="x" * 50))
+    waiting = len(await log.records())
+    assert 0 < waiting < 20
+    log.record(told(reason="again"))
+    assert len(await log.records()) == waiting + 1
+
+
+async def test_a_closed_log_refuses(bench, told):
+    log = bench.open()
+    log.record(told())
+    await log.close()
+    await log.close()
+    with pytest.raises(AuditUnavailable):
+        log.record(told())
+    with pytest.raises(AwfError):
+        await log.records()
+
+
+async def test_an_entry_too_long_to_keep_loses_its_details_and_long_texts(bench, told):
+    log = bench.open()
+    log.record(told(reason="r" * 300_000, details={"text": "x" * 400_000}, grant_ids=("g",) * 1000))
+    (record,) = await log.records()
+    assert len(record.entry.reason) == 4096
+    assert record.entry.details.keys() == {"omitted"}
+    assert (await log.verify()).is_sound
+
+
+WRITER = """
+import sys, os, signal
+from awf.domain.audit import AuditEntry
+from awf.infrastructure.audit_store import SqliteAudit, audit
+audit.SqliteAudit._awake = lambda self: None
+log = SqliteAudit(sys.argv[1])
+log.record(AuditEntry(kind="configuration", created_at=1.5, reason="safe"))
+os.write(log._spill.handle, b"0123abcd {half of a li")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+async def test_what_a_killed_writer_left_is_merged_once_and_its_file_removed(bench, told):
+    subprocess.run([sys.executable, "-c", WRITER, str(bench.folder)], check=False, timeout=60)
+    assert len(bench.spills()) == 1
+    for _ in range(2):
+        log = bench.open()
+        assert [one.entry.reason for one in await log.records()] == ["safe"]
+        assert bench.spills() == []
+        await log.close()
+
+
+async def test_while_the_database_is_locked_entries_wait_and_it_is_told_once(
+    bench, told, caplog, monkeypatch
+):
+    log = bench.open()
+    log._database.connection.execute("PRAGMA busy_timeout=1")
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+    with caplog.at_level(logging.ERROR, "awf"), bench.sql() as other:
+        other.execute("BEGIN IMMEDIATE")
+        for number in range(3):
+            log.record(told(reason=str(number)))
+            assert not log._merged_quietly()
+        with pytest.raises(AwfError) as error:
+            await log.records()
+        assert error.value.code == "SYSTEM.AUDIT.UNAVAILABLE"
+        assert "locked" in error.value.message
+        other.execute("ROLLBACK")
+    assert [one.entry.reason for one in await log.records()] == ["0", "1", "2"]
+    assert len([one for one in caplog.records if "wait in the spill" in one.message]) == 1
+
+
+async def test_a_database_that_was_removed_is_not_begun_anew_and_can_be_put_back(bench, told):
+    log = bench.open()
+    log.record(told(reason="one"))
+    assert len(await log.records()) == 1
+    copy = bench.copy("elsewhere")
+    for file in bench.folder.glob("audit.db*"):
+        file.unlink()
+    log.record(told(reason="two"))
+    with pytest.raises(AwfError, match="gone"):
+        await log.records()
+    assert not (bench.folder / "audit.db").exists()
+    shutil.copy(copy / "audit.db", bench.folder / "audit.db")
+    assert [one.entry.reason for one in await log.records()] == ["one", "two"]
+    assert (await log.verify()).is_sound
+
+
+async def test_many_threads_may_record_at_once(bench, told):
+    log = bench.open()
+
+    def write(name):
+        for number in range(200):
+            log.record(told(reason=f"{name}-{number}"))
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    reasons = [one.entry.reason for one in await log.records()]
+    assert len(reasons) == 800
+    for name in "abcd":
+        assert [one for one in reasons if one.startswith(name)] == [
+            f"{name}-{number}" for number in range(200)
+        ]
+
+
+async def test_the_thread_merges_by_itself(bench, told):
+    log = bench.open()
+    merged = threading.Event()
+    run = log._merger.run
+    log._merger.run = lambda *given, **more: (run(*given, **more), merged.set())
+    log.record(told())
+    assert merged.wait(60)
+    with sqlite3.connect(bench.folder / "audit.db") as connection:
+        assert connection.execute("SELECT count(*) FROM records").fetchone() == (1,)
+    connection.close()
