@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from awf.application.running.services import RunServices
     from awf.application.tools.proxy import OfferedTools, ToolProxyService
     from awf.application.tools.router import Observers
+    from awf.bootstrap.gates import GateRooms
     from awf.bootstrap.sandboxes import Walls
-    from awf.domain.audit import AuditKind
-    from awf.domain.audit import AuditCheckpoint
+    from awf.domain.audit import AuditCheckpoint, AuditKind
+    from awf.domain.gateway_file import GatewayFile
     from awf.domain.mcp_server import McpServer
     from awf.domain.ports.agent_provider import AgentProvider
     from awf.domain.ports.artifact_store import ArtifactStore
@@ -290,18 +291,24 @@ class App:
             )
         return declared[name]
 
-    def observers(self) -> Observers:
-        """Who hears of tool calls that belong to no run."""
+    def observers(self, *, gated: bool = False) -> Observers:
+        """Who hears of tool calls that belong to no run. `gated`: they pass the project's gate."""
         from awf.application.tools.router import Observers
 
-        return Observers(tracer=self.tracer, masker=self.masker)
+        gate = self.gate_rooms.of_standing_server() if gated else None
+        return Observers(tracer=self.tracer, masker=self.masker, gate=gate)
 
     @functools.cached_property
     def gate(self) -> Gate | None:
         """What the tool calls of steps have to pass, as the project's gateway file says."""
-        from awf.bootstrap.gates import project_gate
+        file = self.project_file
+        return self.gate_rooms.gate(file) if file is not None else None
 
-        return project_gate(self)
+    @functools.cached_property
+    def gate_rooms(self) -> GateRooms:
+        from awf.bootstrap.gates import GateRooms
+
+        return GateRooms(self)
 
     def mcp_toolbox(self, toolbox: Toolbox) -> McpToolbox:
         from awf.infrastructure.tool_doors.bridge import McpToolbox
@@ -385,9 +392,18 @@ class App:
     @functools.cached_property
     def walls(self) -> Walls:
         """Around what steps start, as the project's gateway file says."""
-        from awf.bootstrap.sandboxes import Walls, settings_of_project
+        from awf.bootstrap.sandboxes import Walls
+        from awf.domain.sandbox import SandboxSettings
 
-        return Walls(self, settings_of_project(self))
+        file = self.project_file
+        return Walls(self, file.sandbox if file is not None else SandboxSettings())
+
+    @functools.cached_property
+    def project_file(self) -> GatewayFile | None:
+        """The project's gateway file, which governs the tools of steps too."""
+        from awf.bootstrap.gates import project_file
+
+        return project_file(self)
 
     @functools.cached_property
     def tracer(self) -> Tracer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from typing import TYPE_CHECKING, Any
@@ -46,7 +45,5 @@ def approval_desk(app: App, settings: Approvals | None = None) -> ApprovalDesk:
 
 
 def tell_audit(app: App, kind: AuditKind, details: dict[str, Any]) -> Awaitable[None] | None:
-    """The one place where changes of the gate's state are told. They go to the log."""
-    del app
-    logging.getLogger("awf.gate").info(kind, extra={"fields": details})
-    return None
+    """The one place where changes that a person makes are told; one that cannot be recorded shows."""
+    return app.gate_rooms.tell(kind, details)

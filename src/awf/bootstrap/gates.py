@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from awf.application.gate.approvals import ApprovalDesk
@@ -13,12 +14,13 @@ if TYPE_CHECKING:
     from awf.application.gate.gate import Gate
     from awf.application.gate.grants import Grants
     from awf.application.gate.recording import Recorder
+    from awf.application.tools.pipeline import StepGate
     from awf.bootstrap.app import App
-    from awf.domain.gate_file import GateKeys
+    from awf.domain.audit import AuditKind
     from awf.domain.gateway_file import GatewayFile
-    from awf.domain.ports.audit_log import AuditLog
+    from awf.domain.redaction.redactor import Redactor
 
-__all__ = ["GateRooms", "project_gate"]
+__all__ = ["GateRooms", "gate_is_wanted", "project_file"]
 
 _FACTS = ("classification", "integrity", "open_world", "policy_action", "requires_confirmation", "limits")
 
@@ -36,78 +38,133 @@ def gate_is_wanted(file: GatewayFile) -> bool:
     )
 
 
+def project_file(app: App) -> GatewayFile | None:
+    """The project's gateway file, for what it says of the tools of steps. Raises with all that is wrong with it."""
+    from awf.bootstrap.gateway_import import GATEWAY_FILE
+
+    path = os.path.join(app.cwd, GATEWAY_FILE)
+    if not os.path.exists(path):
+        return None
+    from awf.infrastructure.gateway_files import read_gateway_file
+    from awf.infrastructure.yaml_files.config_file import read_record
+    from awf.infrastructure.yaml_files.nodes import parse_yaml
+
+    return read_gateway_file(
+        path, read=read_record, parse=parse_yaml, conditions=app.expressions, serving=False
+    )[0]
+
+
 class GateRooms:
     """What all gates of one application share: what is stored, what is remembered of it, and the record."""
 
-    def __init__(self, app: App, keys: GateKeys) -> None:
+    def __init__(self, app: App) -> None:
         self._app = app
-        self._keys = keys
+        self._configured = ""
 
     @functools.cached_property
     def recorder(self) -> Recorder:
         from awf.application.gate.recording import Recorder
 
-        return Recorder(self._log(), time.time)
-
-    def _log(self) -> AuditLog | None:
-        settings = self._keys.audit
-        return self._app.audit_log(settings) if settings is None or settings.enabled else None
+        return Recorder(None, time.time)
 
     @functools.cached_property
     def contexts(self) -> Contexts:
         from awf.application.gate.contexts import Contexts
 
-        return Contexts(self._app.gate_store, time.time, self._keys.levels, tell=self.recorder.note)
+        return Contexts(self._app.gate_store.contexts, time.time, tell=self.recorder.note)
 
     @functools.cached_property
     def grants(self) -> Grants:
         from awf.application.gate.grants import Grants
 
-        return Grants(self._app.gate_store, time.time, tell=self.recorder.note)
+        return Grants(self._app.gate_store.grants, time.time, tell=self.recorder.note)
 
     @functools.cached_property
     def desk(self) -> ApprovalDesk:
         from awf.application.gate.approvals import ApprovalDesk
 
-        return ApprovalDesk(self._app.gate_store, time.time, self._keys.approvals, tell=self.recorder.note)
+        return ApprovalDesk(self._app.gate_store.approvals, time.time, tell=self.recorder.note)
 
-    def gate(self, file: GatewayFile) -> Gate | None:
-        """As a file says; None when it says nothing of one."""
-        if not gate_is_wanted(file):
+    def gate(self, file: GatewayFile, *, to_ask: bool = False) -> Gate | None:
+        """As a file says; None when it says nothing of one. `to_ask`: what would be decided, with nothing recorded."""
+        if not to_ask and not gate_is_wanted(file):
             return None
         from awf.application.gate.deciding import Decider
         from awf.application.gate.gate import Gate, GateParts
         from awf.application.gate.spooling import Spooler
         from awf.domain.policy import Policy
+        from awf.domain.sandbox import rules_named
+        from awf.infrastructure.real_paths import RealPaths
 
         app = self._app
-        self.contexts.apply(file.levels)
-        self.desk.settings = file.approvals
-        redactor = app.redactor(file.redaction)
+        home = app.environment.get("HOME", "")
+        if not to_ask:
+            self._follow(file)
+        redactor = self._redactor(file)
         parts = GateParts(
             keys=file,
             overrides=file.overrides,
-            decider=Decider(file.policy or Policy(), app.expressions),
+            decider=Decider(file.policy or Policy(), app.expressions, RealPaths(app.cwd, home)),
             contexts=self.contexts,
             grants=self.grants,
             desk=self.desk,
             recorder=self.recorder,
             redactor=redactor,
             spooler=Spooler(app.artifacts, redactor, file.spool, time.time),
+            artifacts=app.artifacts,
             clock=time.time,
             monotonic=time.monotonic,
+            around=lambda folder: RealPaths(os.path.join(app.cwd, folder), home),
+            networked=rules_named(file.sandbox, file.sandbox.bash).network,
         )
         return Gate(parts)
 
+    def _follow(self, file: GatewayFile) -> None:
+        """What is shared goes by the latest file."""
+        settings = file.audit
+        if settings is None or settings.enabled:
+            if settings is not None:
+                self._app.audit.follow(settings)
+            self.recorder.log = self._app.audit
+        else:
+            self.recorder.log = None
+        self.contexts.apply(file.levels)
+        self.desk.settings = file.approvals
 
-def project_gate(app: App) -> Gate | None:
-    """The gate for the tools of workflow steps, as the project's gateway file says; None when there is none."""
-    from awf.bootstrap.gateway_import import GATEWAY_FILE
+    def _redactor(self, file: GatewayFile) -> Redactor:
+        from awf.domain.redaction.redactor import Redactor
 
-    path = os.path.join(app.cwd, GATEWAY_FILE)
-    if not os.path.exists(path):
-        return None
-    from awf.bootstrap.gateways import read_project_file
+        return Redactor(self._app.masker, keys=file.redaction.keys, patterns=file.redaction.patterns)
 
-    file = read_project_file(app, path)
-    return GateRooms(app, file).gate(file)
+    async def configured(self, path: str) -> None:
+        """That this file counts from now on is part of the record."""
+        digest = _digest(path)
+        if digest != self._configured:
+            self._configured = digest
+            details = {"file": os.path.relpath(path, self._app.cwd), "sha256": digest}
+            await self.recorder.note("configuration", details)
+
+    async def tell(self, kind: AuditKind, details: dict[str, Any]) -> None:
+        """What a person has changed. Raises where it cannot be recorded."""
+        if self.recorder.log is None:
+            self.recorder.log = self._app.audit
+        await self.recorder.note(kind, details, needed=True)
+
+    def of_standing_server(self, door: str = "mcp-serve") -> StepGate | None:
+        """For a tool server that belongs to no run: whoever uses it is one client."""
+        gate = self._app.gate
+        if gate is None:
+            return None
+        from awf.application.gate.origin import Origin
+        from awf.application.tools.pipeline import StepGate
+        from awf.domain.grant import Holder
+
+        app = self._app
+        context = app.environment.get("AWF_CONTEXT") or door
+        holder = Holder(app.cwd, app.environment.get("USER", ""), context)
+        return StepGate(gate, Origin(context=context, door="mcp-serve", holder=holder))
+
+
+def _digest(path: str) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.sha256(stream.read()).hexdigest()

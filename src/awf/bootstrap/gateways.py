@@ -14,12 +14,13 @@ from awf.domain.problem import suggest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from awf.application.gate.gate import Gate
+    from awf.application.gate.passage import GatedTool
     from awf.application.gateway.admission import Admission
     from awf.application.gateway.call_book import CallBook
     from awf.application.gateway.desk import GatewayDesk
     from awf.application.gateway.gateway import Gateway
     from awf.bootstrap.app import App
-    from awf.bootstrap.gate_rules import GateRules
     from awf.bootstrap.sandboxes import Walls
     from awf.domain.gateway_file import GatewayFile, GatewayServer, Listen
     from awf.domain.ports.http_server import HttpHandler, HttpServer, QuickHandler
@@ -44,13 +45,15 @@ def gateway_path(app: App, named: str = "") -> str:
 class GatewayHouse:
     """Everything around one gateway. It belongs to the event loop in which it is opened."""
 
-    def __init__(self, app: App, path: str) -> None:
+    def __init__(self, app: App, path: str, *, serving: bool = True) -> None:
+        """`serving`: the file must name servers."""
         from awf.application.gateway.call_book import CallBook
 
         self.path = path
         self.notes: list[str] = []
         self.book: CallBook = CallBook()
         self._app = app
+        self._serving = serving
         self._pins: tuple[str, PinStore] | None = None
         self.file = self.read()
         self.walls = self._walls(self.file)
@@ -67,6 +70,7 @@ class GatewayHouse:
             parse=parse_yaml,
             environment=self._app.environment,
             conditions=self._app.expressions,
+            serving=self._serving,
         )
         for name, value in loaded.secrets.items():
             self._app.masker.add(name, value)
@@ -87,10 +91,11 @@ class GatewayHouse:
 
         return InvalidWorkflowError(locate(self.path, problems, parse_yaml))
 
-    def open(self, *, alone: bool = False) -> Gateway:
-        """Starts nothing yet. `alone`: for one client only."""
+    def open(self, *, alone: bool = False, gated: bool = True) -> Gateway:
+        """Starts nothing yet. `alone`: for one client only. `gated`: else whoever calls it is the gate."""
         from awf.application.gateway.fleet import GatewayParts
         from awf.application.gateway.gateway import Gateway
+        from awf.application.gateway.origins import Origins
         from awf.infrastructure.tool_doors.lowering import DialectLowering
 
         app = self._app
@@ -103,14 +108,43 @@ class GatewayHouse:
             book=self.book,
             pins=self.pins,
             clock=time.time,
+            gate=self._gate if gated else None,
         )
-        return Gateway(parts, self.file, alone=alone)
+        gateway = Gateway(parts, self.file, alone=alone, origins=Origins(self.context, app.cwd))
+        if gated and gateway.fleet.gate is not None:
+            app.gate_rooms.contexts.listen(gateway.label_changed)
+        return gateway
 
-    def rules(self) -> GateRules:
-        """What the policy of the file says about tools."""
-        from awf.bootstrap.gate_rules import GateRules
+    @property
+    def context(self) -> str:
+        """The security context of clients that name none: of the whole gateway, or whoever started it says which."""
+        name = os.path.relpath(self.path, self._app.cwd)
+        return self._app.environment.get("AWF_CONTEXT") or f"gateway:{name}"
 
-        return GateRules(self._app, self.file)
+    def _gate(self, file: GatewayFile) -> Gate | None:
+        return self._app.gate_rooms.gate(file)
+
+    def gate_to_ask(self) -> Gate:
+        """What would be decided; nothing is called, and nothing recorded."""
+        gate = self._app.gate_rooms.gate(self.file, to_ask=True)
+        assert gate is not None
+        return gate
+
+    def builtin_tool(self, gate: Gate, name: str) -> GatedTool | None:
+        """None: there is no such tool."""
+        from awf.infrastructure.builtin_tools.definitions import DEFINITIONS
+
+        tool = next((one for one in DEFINITIONS if one.name == name), None)
+        if tool is None:
+            return None
+        return gate.tool(
+            f"builtin:{name}", name, "builtin", annotations=tool.annotations, schema=tool.input_schema
+        )
+
+    def builtin_names(self) -> list[str]:
+        from awf.infrastructure.builtin_tools.definitions import DEFINITIONS
+
+        return [one.name for one in DEFINITIONS]
 
     def desk(self, gateway: Gateway) -> GatewayDesk:
         from awf.application.gateway.desk import GatewayDesk

@@ -64,4 +64,4 @@ class ToolSources:
         from awf.bootstrap.gateways import GatewayHouse, gateway_path
 
         house = GatewayHouse(self._app, gateway_path(self._app))
-        return GatewayTools(house.open(), profile, house.located)
+        return GatewayTools(house.open(gated=False), profile, house.located)

@@ -191,7 +191,9 @@ class Gate:
         passage.decision = decision
         if decision.verdict != "allow":
             await self.recorder.tell(decision_entry(passage, self._clock(), "PERMISSION_DENIED"))
-            raise ToolFailure("PERMISSION_DENIED", decision.reason or f"{passage.tool.facts.name} is not allowed.")
+            raise ToolFailure(
+                "PERMISSION_DENIED", decision.reason or f"{passage.tool.facts.name} is not allowed."
+            )
         await self._begun(passage)
 
     async def _begun(self, passage: Passage) -> None:
@@ -219,10 +221,7 @@ class Gate:
             await self.recorder.note("spooled", {**details, **about})
         try:
             await self._ended(
-                passage,
-                error_code(released.result),
-                released.output_hash,
-                needed=tool.facts.consequential,
+                passage, error_code(released.result), released.output_hash, needed=tool.facts.consequential
             )
         except AuditUnavailable as reason:
             text = f"{tool.facts.name} was called, but what came of it cannot be recorded ({reason}), so it is kept back."
@@ -231,9 +230,7 @@ class Gate:
 
     async def _ended(self, passage: Passage, error: str, output: str = "", *, needed: bool = False) -> None:
         taken = int((self._monotonic() - passage.began) * 1000)
-        await self.recorder.record(
-            effect_entry(passage, self._clock(), taken, error, output), needed=needed
-        )
+        await self.recorder.record(effect_entry(passage, self._clock(), taken, error, output), needed=needed)
 
     # Calls that come to nothing
 

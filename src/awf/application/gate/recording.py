@@ -49,11 +49,11 @@ class Recorder:
         """Something that has happened already, whether or not it can be recorded now."""
         await self.record(entry, needed=False)
 
-    async def note(self, kind: AuditKind, details: dict[str, Any]) -> None:
+    async def note(self, kind: AuditKind, details: dict[str, Any], *, needed: bool = False) -> None:
         """A `Tell`: keys that entries have go there, the others into its details."""
         own = {key: value for key, value in details.items() if key in _OWN}
         more = {_camel(key): value for key, value in details.items() if key not in _OWN}
-        await self.tell(AuditEntry(kind=kind, created_at=self._clock(), details=more, **own))
+        await self.record(AuditEntry(kind=kind, created_at=self._clock(), details=more, **own), needed=needed)
 
     def _keep(self, entry: AuditEntry, reason: AuditUnavailable) -> None:
         if not self._missed:

@@ -55,7 +55,9 @@ class Releasing:
             result = received(raw, whole=result.raw is not None)
         return Released(result if label == PLAIN else labelled(result, label), label, output, artifact)
 
-    def _cleaned(self, raw: dict[str, Any], encoded: bytes, keys: tuple[str, ...]) -> tuple[dict[str, Any], bytes]:
+    def _cleaned(
+        self, raw: dict[str, Any], encoded: bytes, keys: tuple[str, ...]
+    ) -> tuple[dict[str, Any], bytes]:
         """What the agent gets, all but known secrets; and what is hashed, without anything that looks like one."""
         if self._redactor.holds_values(encoded):
             raw = self._redactor.without_values(raw)

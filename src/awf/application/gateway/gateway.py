@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     import msgspec
 
+    from awf.application.gate.contexts import LabelChange
     from awf.application.gate.gate import Gate
     from awf.application.gateway.fleet import GatewayParts
     from awf.application.gateway.quick_call import QuickCall, Tell
@@ -216,10 +217,12 @@ class Gateway:
         origin = self.origins.of(exchange.client, exchange.headers)
         return (await gate.label(origin)).confidentiality != "public"
 
-    def rose(self, context: str) -> None:
-        """Sessions of this context see fewer tools from now on."""
+    def label_changed(self, change: LabelChange) -> None:
+        """Sessions of this context see fewer tools from now on, or all of them again."""
+        if (change.before.confidentiality == "public") is (change.after.confidentiality == "public"):
+            return
         for client in list(self.hub.clients.values()):
-            if client.context == context:
+            if client.context == change.context_id:
                 client.tell({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
 
     async def _tools_call(self, exchange: Exchange, params: dict[str, Any]) -> Answer:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from awf.application.tools.pipeline import ArgumentChecks
     from awf.domain.gateway_file import GatewayFile
 
-__all__ = ["KnownToGate", "Offer", "Offers"]
+__all__ = ["KnownToGate", "Offer", "Offers", "gated_offer"]
 
 _encode = msgspec.json.Encoder().encode
 
@@ -51,7 +51,7 @@ class Offer:
             source=f"mcp:{published.server}",
         )
         self.mirrored = _mirrored(schema)
-        self.gated = KnownToGate(gate, _known(gate, published, server)) if gate is not None else None
+        self.gated = KnownToGate(gate, gated_offer(gate, published, server)) if gate is not None else None
         self._checks = checks
         self._check: Callable[[Any], list[str]] | None = None
 
@@ -139,7 +139,7 @@ class Offers:
         return {"tools": self._lowering.tools(version, tools)}
 
 
-def _known(gate: Gate, published: PublishedTool, server: Server) -> GatedTool:
+def gated_offer(gate: Gate, published: PublishedTool, server: Server) -> GatedTool:
     """The gate goes by what the server itself says, not by what agents are shown of it."""
     shown = published.definition
     original = next((one for one in server.tools if one.get("name") == published.tool), shown)

@@ -52,10 +52,16 @@ ParseYaml = Callable[[str, bytes], tuple[Located, list[Problem]]]
 
 
 def load_gateway(
-    path: str, *, read: ReadRecord, parse: ParseYaml, environment: Mapping[str, str], conditions: Conditions
+    path: str,
+    *,
+    read: ReadRecord,
+    parse: ParseYaml,
+    environment: Mapping[str, str],
+    conditions: Conditions,
+    serving: bool = True,
 ) -> tuple[LoadedGateway, list[str]]:
     """The file with its references filled in, and notes. Raises with everything that is wrong."""
-    file, notes = read_gateway_file(path, read=read, parse=parse, conditions=conditions)
+    file, notes = read_gateway_file(path, read=read, parse=parse, conditions=conditions, serving=serving)
     loaded = load_values(file, Sources(environment, file_reader(os.path.dirname(os.path.abspath(path)))))
     if loaded.problems:
         raise InvalidWorkflowError(_located(path, read_text(path), loaded.problems, parse))

@@ -97,6 +97,9 @@ class ConfinedProcess:
     async def write(self, data: bytes) -> bool:
         return await self._process.write(data)
 
+    def write_now(self, data: bytes) -> bool:
+        return self._process.write_now(data)
+
     def close_stdin(self) -> None:
         self._process.close_stdin()
 

@@ -12,9 +12,9 @@ from awf.interfaces.cli.options import make_app
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from awf.application.gate.deciding import ToolRules
     from awf.application.gate.decision_document import CallView
     from awf.application.gate.explaining import AskedRule, Explanation
+    from awf.application.gate.origin import Origin
     from awf.application.gateway.gateway import Gateway
     from awf.bootstrap.gateways import GatewayHouse
 
@@ -76,29 +76,55 @@ def explain_call(config: str, tool: str, arguments: str, given: Iterable[str]) -
 
     call = _call(arguments_of(arguments), given)
     if tool.startswith(_BUILTIN):
-        return ExplainedCall(explained(_builtin(config, tool), call))
+        return _of_builtin(config, tool, call)
 
     async def explain(house: GatewayHouse, gateway: Gateway) -> ExplainedCall:
-        published = gateway.fleet.offers.view.find(tool)
-        if published is None:
+        offer = gateway.fleet.offers.find(tool, "")
+        if offer is None:
             raise _unknown(tool, (one.definition["name"] for one in gateway.fleet.offers.view.tools))
-        tools = gateway.fleet.servers[published.server].tools
-        original = next((one for one in tools if one.get("name") == published.tool), {})
-        return ExplainedCall(explained(house.rules().served(published, original), call))
+        gate = house.gate_to_ask()
+        known = gated_offer(gate, offer.published, offer.server)
+        return ExplainedCall(
+            explained(known.rules, call, await gate.stages(known, _origin(call), call.label))
+        )
+
+    from awf.application.gateway.offers import gated_offer
 
     return with_gateway(config, explain)
 
 
-def _builtin(config: str, tool: str) -> ToolRules:
+def _of_builtin(config: str, tool: str, call: CallView) -> ExplainedCall:
     """No server has to be started for these."""
+    import asyncio
+
+    from awf.application.gate.explaining import explained
     from awf.bootstrap.gateways import GatewayHouse, gateway_path
 
     app = make_app()
-    rules = GatewayHouse(app, gateway_path(app, config)).rules()
-    found = rules.builtin(tool.removeprefix(_BUILTIN))
-    if found is None:
-        raise _unknown(tool, (f"{_BUILTIN}{name}" for name in rules.builtin_names()))
-    return found
+
+    async def explain() -> ExplainedCall:
+        house = GatewayHouse(app, gateway_path(app, config), serving=False)
+        try:
+            gate = house.gate_to_ask()
+            known = house.builtin_tool(gate, tool.removeprefix(_BUILTIN))
+            if known is None:
+                raise _unknown(tool, (f"{_BUILTIN}{name}" for name in house.builtin_names()))
+            return ExplainedCall(
+                explained(known.rules, call, await gate.stages(known, _origin(call), call.label))
+            )
+        finally:
+            await app.close()
+
+    return asyncio.run(explain())
+
+
+def _origin(call: CallView) -> Origin:
+    from awf.application.gate.origin import Origin
+    from awf.domain.grant import Holder
+
+    said = call.context
+    holder = Holder(*(said.get(name, "") for name in ("workspace", "user", "session")))
+    return Origin(context=said.get("id", ""), door="gateway", holder=holder)
 
 
 def _unknown(tool: str, names: Iterable[str]) -> AwfError:

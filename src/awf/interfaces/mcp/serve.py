@@ -72,7 +72,7 @@ class _Tools:
         app, offered = self.prepare()
         app.set_up_logging()
         try:
-            self._router = await app.tools.router(offered, app.observers())
+            self._router = await app.tools.router(offered, app.observers(gated=True))
         except AwfError as error:
             report_failure(error, [])
             raise ToolError(f"{error.code}: {error.message} {error.hint}".strip()) from None
