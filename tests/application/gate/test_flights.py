@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 def passage(context: str) -> Passage:
     tool = SimpleNamespace(facts=SimpleNamespace(name="fetch"))
     made = Passage(tool, {}, Origin(context=context, door="gateway"), "call")  # type: ignore[arg-type]
-    made.task = asyncio.current_task()
+    made.task, made.under_way = asyncio.current_task(), True
     return made
 
 
@@ -57,3 +57,14 @@ async def test_a_call_that_has_ended_is_forgotten():
     flights.end(mine)
     flights.end(mine)
     assert len(flights) == 0
+
+
+async def test_a_call_that_has_not_left_yet_is_told_and_not_cancelled():
+    flights, mine = Flights(), passage("a")
+    mine.under_way = False
+    flights.begin(mine)
+    flights.changed(change("a", Label("secret")))
+    assert "was not made" in mine.revoked
+    task = asyncio.current_task()
+    assert task is not None
+    assert not task.cancelling()

@@ -34,9 +34,12 @@ class Flights:
         if label.confidentiality == "public":
             return
         for passage in list(self._by_context.get(change.context_id, ())):
-            if not passage.revoked and passage.task is not None:
-                passage.revoked = (
-                    f"{passage.tool.facts.name} reaches others, and this agent has come to know something "
-                    f"{label.confidentiality} while the call was under way. It was stopped; it may have happened."
-                )
+            if passage.revoked:
+                continue
+            end = "was stopped, and may have happened" if passage.under_way else "was not made"
+            passage.revoked = (
+                f"{passage.tool.facts.name} reaches others, and this agent has come to know something "
+                f"{label.confidentiality} meanwhile. The call {end}."
+            )
+            if passage.under_way and passage.task is not None:
                 passage.task.cancel()

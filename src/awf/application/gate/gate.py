@@ -150,9 +150,8 @@ class Gate:
         try:
             return await self._passed(passage, gated.asking, call, carry_out)
         except asyncio.CancelledError:
-            if not passage.revoked or passage.task is None:
+            if not passage.revoked or passage.task is None or passage.task.uncancel():
                 raise
-            passage.task.uncancel()
             raise ToolFailure("PERMISSION_DENIED", passage.revoked) from None
         finally:
             self._flights.end(passage)
@@ -163,10 +162,14 @@ class Gate:
         await self._admit(passage, asking)
         passage.began = self._monotonic()
         try:
+            if passage.revoked:  # while it was decided
+                raise ToolFailure("PERMISSION_DENIED", passage.revoked)  # noqa: TRY301  recorded as all failures are
+            passage.under_way = True
             if passage.tool.timeout is None:
                 result = await carry_out(call)
             else:
                 result = await _in_time(passage, carry_out(call))
+            passage.under_way = False
         except asyncio.CancelledError:
             await self._ended(passage, "PERMISSION_DENIED" if passage.revoked else "CANCELLED")
             raise

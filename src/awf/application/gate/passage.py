@@ -58,6 +58,7 @@ class Passage:
         "revoked",
         "task",
         "tool",
+        "under_way",
     )
 
     def __init__(
@@ -75,3 +76,4 @@ class Passage:
         self.label: Label | None = None  # of the context, before the call
         self.revoked = ""  # why it was stopped on its way
         self.task: asyncio.Task[Any] | None = None
+        self.under_way = False  # it has left us and not come back
