@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from awf.application.gate.passage import Gated
     from awf.application.gate.recording import Recorder
     from awf.application.gate.spooling import Spooler
+    from awf.domain.audit import AuditEntry
     from awf.domain.gate_file import GateKeys
     from awf.domain.label import Label
     from awf.domain.override import ToolOverride
@@ -142,6 +143,8 @@ class Gate:
         self, gated: Gated, arguments: Mapping[str, Any], call: CallContext, carry_out: Carry
     ) -> ToolResult:
         """The result, as the agent may see it. Raises `ToolFailure` for what may not be, `NeedsInput` for what waits."""
+        if gated.admitted is not None:
+            return await self._carried_out(gated.admitted, call, carry_out)
         passage = Passage(gated.tool, arguments, gated.origin, call.call_id)
         if not gated.tool.facts.open_world:
             return await self._passed(passage, gated.asking, call, carry_out)
@@ -160,6 +163,9 @@ class Gate:
         self, passage: Passage, asking: Asking | None, call: CallContext, carry_out: Carry
     ) -> ToolResult:
         await self._admit(passage, asking)
+        return await self._carried_out(passage, call, carry_out)
+
+    async def _carried_out(self, passage: Passage, call: CallContext, carry_out: Carry) -> ToolResult:
         passage.began = self._monotonic()
         try:
             if passage.revoked:  # while it was decided
@@ -187,6 +193,7 @@ class Gate:
         if decision.verdict == "allow_with_confirm" and not self._shadow:
             decision = await self._confirming.confirmed(passage, decision, asking)
             if decision.verdict == "allow":  # time has passed: what was allowed then must be so still
+                passage.label = None
                 again = await self._admitting.decided(passage)
                 decision = again if again.verdict == "deny" else decision
         if self._shadow and decision.verdict != "allow":
@@ -232,8 +239,54 @@ class Gate:
         return released.result
 
     async def _ended(self, passage: Passage, error: str, output: str = "", *, needed: bool = False) -> None:
+        await self.recorder.record(self._effect(passage, error, output), needed=needed)
+
+    # The same in two steps, for calls that wait for nobody but their server
+
+    def admit_now(
+        self, tool: GatedTool, arguments: Mapping[str, Any], origin: Origin, request_id: str
+    ) -> Passage | None:
+        """A call that may be made, and about which nobody has to be asked first. None: `through` is the way.
+
+        Nothing has been recorded yet: `depart` does that.
+        """
+        if tool.facts.open_world or self._shadow or not self.recorder.is_immediate:
+            return None
+        passage = Passage(tool, arguments, origin, request_id)
+        self._fingerprint(passage)
+        decision = self._admitting.decided_now(passage)
+        if decision is None or decision.verdict != "allow":
+            return None
+        assert passage.label is not None
+        if not passage.label.covers(tool.label):
+            return None
+        passage.decision = decision
+        return passage
+
+    def depart(self, passage: Passage) -> bool:
+        """It is recorded, and may go. False: not now."""
+        passage.began = self._monotonic()
+        return self.recorder.record_now(decision_entry(passage, self._clock()))
+
+    def arrive(self, passage: Passage, result: ToolResult) -> ToolResult | None:
+        """What the agent gets. None: that takes longer; `arrived` is the way."""
+        released = self._releasing.released_now(passage, result)
+        if released is None:
+            return None
+        entry = self._effect(passage, error_code(released.result), released.output_hash)
+        return released.result if self.recorder.record_now(entry) else None
+
+    async def arrived(self, passage: Passage, result: ToolResult) -> ToolResult:
+        """Raises `ToolFailure`."""
+        return await self._released(passage, result)
+
+    def lost(self, passage: Passage, error: str) -> None:
+        """It comes to nothing. What cannot be recorded now is recorded later."""
+        self.recorder.keep_or_record(self._effect(passage, error))
+
+    def _effect(self, passage: Passage, error: str, output: str = "") -> AuditEntry:
         taken = int((self._monotonic() - passage.began) * 1000)
-        await self.recorder.record(effect_entry(passage, self._clock(), taken, error, output), needed=needed)
+        return effect_entry(passage, self._clock(), taken, error, output)
 
     # Calls that come to nothing
 

@@ -42,6 +42,7 @@ class Gated(NamedTuple):
     tool: GatedTool
     origin: Origin
     asking: Asking | None = None
+    admitted: Passage | None = None  # by `admit_now`, and recorded; then it only has to be carried out
 
 
 class Passage:

@@ -45,6 +45,26 @@ class Recorder:
                 raise
             self._keep(entry, reason)
 
+    @property
+    def is_immediate(self) -> bool:
+        """Whether what is recorded is safe at once, without waiting for anyone."""
+        return not self._missed and (self.log is None or self.log.is_immediate)
+
+    def record_now(self, entry: AuditEntry) -> bool:
+        """Only where it is immediate. False: it was not recorded."""
+        if self.log is None:
+            return True
+        try:
+            self.log.record(entry)
+        except AuditUnavailable:
+            return False
+        return True
+
+    def keep_or_record(self, entry: AuditEntry) -> None:
+        """What has happened already, and nobody waits for."""
+        if self._missed or not self.record_now(entry):
+            self._keep(entry, AuditUnavailable("it cannot be written"))
+
     async def tell(self, entry: AuditEntry) -> None:
         """Something that has happened already, whether or not it can be recorded now."""
         await self.record(entry, needed=False)

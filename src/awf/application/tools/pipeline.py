@@ -130,6 +130,11 @@ class CallPipeline:
     def in_two_steps(self) -> bool:
         return self.observers.allow is None and self.observers.tracer.idle
 
+    def new_id(self) -> str:
+        """For a call that somebody records before it is begun."""
+        self._calls += 1
+        return f"tool-{self._mark}{self._calls:x}"
+
     def begun(self, tool: ToolDefinition, arguments: Mapping[str, Any]) -> Observation | None:
         """The arguments fit. None: nobody wants to know of it."""
         self._calls += 1

@@ -94,6 +94,8 @@ class SqliteAudit:
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
+    is_immediate = True
+
     def record(self, entry: AuditEntry) -> None:
         try:
             data = (
