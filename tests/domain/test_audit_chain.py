@@ -6,7 +6,7 @@ import hashlib
 import json
 
 import rfc8785
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from awf.domain.audit import AuditEntry, AuditRecord
@@ -38,6 +38,11 @@ def test_an_entry_read_and_written_again_is_the_same(entry):
 
 
 @given(entries)
+@example(
+    AuditEntry(
+        kind="effect", created_at=0.5, duration_ms=2**53, details={"n": [2**53, 2.0**53, 2**53 - 1, -(2**53)]}
+    )
+)
 def test_the_form_of_an_entry_is_canonical_for_others_too(entry):
     written = entry_json(entry)
     assert rfc8785.dumps(json.loads(written)) == written

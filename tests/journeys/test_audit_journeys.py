@@ -117,6 +117,16 @@ def test_on_a_full_disk_what_is_refused_is_not_there_and_what_was_taken_is(small
     assert len(known) <= len({request for _, request in promised}) + 2
 
 
+def test_a_log_on_a_disk_that_became_read_only_is_told(journey, small_disk):
+    disk = small_disk("4m")
+    start(disk / "audit", "w", "5").communicate(timeout=60)
+    journey.environment["AWF_STORAGE"] = str(disk)
+    assert len(journey.awf("audit", "list", "-o", "json").succeeded().json()) == 5
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    for command in ("list", "verify", "export"):
+        journey.awf("audit", command).one_error("SYSTEM.AUDIT.UNAVAILABLE")
+
+
 def test_a_database_that_somebody_holds_keeps_no_call_waiting(folder):
     start(folder, "first", "1").communicate(timeout=60)
     other = sqlite3.connect(folder / "audit.db", isolation_level=None)

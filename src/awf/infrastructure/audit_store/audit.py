@@ -297,12 +297,13 @@ class SqliteAudit:
             self._full.set()
             self._wake.set()
             self._thread.join()
-        self._merged_quietly()
-        for spill in self._spills:
-            spill.close()
-        self._spills.clear()
-        self._merged_quietly()
-        self._database.close()
+        with self._merging:
+            self._merged_quietly()
+            for spill in self._spills:
+                spill.close()
+            self._spills.clear()
+            self._merged_quietly()
+            self._database.close()
 
 
 class _Translated:
