@@ -249,6 +249,7 @@ class SqliteAudit:
 
     def _signed(self) -> AuditCheckpoint | None:
         def finish(connection: sqlite3.Connection, sequence: int, head: str) -> None:
+            self._head = sequence
             if sequence:
                 self._checkpoints.sign(connection, sequence, head, self._clock())
 
@@ -257,7 +258,8 @@ class SqliteAudit:
             with self._translated():
                 self._merger.run(finish, thorough=False)
                 self._checkpoints.tell_witness()
-                found = list(stored_checkpoints(self._database.connection, self._database.origin))
+                newest = stored_checkpoints(self._database.connection, self._database.origin, self._head - 1)
+                found = list(newest)
         return found[-1] if found else None
 
     async def _read(self, look: Callable[[sqlite3.Connection], T]) -> T:
