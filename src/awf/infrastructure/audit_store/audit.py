@@ -251,6 +251,7 @@ class SqliteAudit:
 
     def _signed(self) -> AuditCheckpoint | None:
         def finish(connection: sqlite3.Connection, sequence: int, head: str) -> None:
+            self._head = sequence
             if sequence:
                 self._checkpoints.sign(connection, sequence, head, self._clock())
 
@@ -259,7 +260,8 @@ class SqliteAudit:
             with self._translated():
                 self._merger.run(finish, thorough=False)
                 self._checkpoints.tell_witness()
-                found = list(stored_checkpoints(self._database.connection, self._database.origin))
+                newest = stored_checkpoints(self._database.connection, self._database.origin, self._head - 1)
+                found = list(newest)
         return found[-1] if found else None
 
     async def _read(self, look: Callable[[sqlite3.Connection], T]) -> T:
@@ -299,12 +301,13 @@ class SqliteAudit:
             self._full.set()
             self._wake.set()
             self._thread.join()
-        self._merged_quietly()
-        for spill in self._spills:
-            spill.close()
-        self._spills.clear()
-        self._merged_quietly()
-        self._database.close()
+        with self._merging:
+            self._merged_quietly()
+            for spill in self._spills:
+                spill.close()
+            self._spills.clear()
+            self._merged_quietly()
+            self._database.close()
 
 
 class _Translated:
