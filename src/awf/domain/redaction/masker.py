@@ -72,7 +72,7 @@ class Masker:
         if not self._names or not self.index.may_hold(data):
             return text
         marks, parts, last = self._sealing(), [], 0
-        for start, end in _side_by_side(self.index.found(data)):
+        for start, end in _side_by_side(self.index.places(data)):
             parts += [data[last:start], marks[data[start:end].decode("utf-8", "surrogatepass")].encode()]
             last = end
         return b"".join([*parts, data[last:]]).decode("utf-8", "surrogatepass")
