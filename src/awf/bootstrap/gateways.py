@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import stat
@@ -125,7 +126,9 @@ class GatewayHouse:
     def _open_server(self, name: str, server: GatewayServer) -> Upstreams:
         from awf.infrastructure.upstreams import ServerWays
 
-        return ServerWays(name, server, self._app.runner, self._app.environment, self._app.http)
+        app = self._app
+        on_token = functools.partial(app.masker.renew, f"{name}.oauth.token")
+        return ServerWays(name, server, app.runner, app.environment, app.http, on_token)
 
     def admission(
         self, listen: Listen, addresses: Sequence[str], is_open: Callable[[str], bool]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -51,7 +52,9 @@ class ToolSources:
     def server(self, name: str, server: McpServer, environment: Mapping[str, str]) -> ToolProvider:
         from awf.infrastructure.upstreams import open_server
 
-        return open_server(name, server, self._app.runner, environment, http=self._app.http)
+        app = self._app
+        on_token = functools.partial(app.masker.renew, f"mcp.{name}.oauth.token")
+        return open_server(name, server, app.runner, environment, http=app.http, on_token=on_token)
 
     def gateway(self, profile: str) -> ToolProvider:
         from awf.application.gateway.step_tools import GatewayTools
