@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import stat
@@ -181,6 +182,8 @@ class GatewayHouse:
         from awf.bootstrap.sandboxes import Walls
 
         return Walls(self._app, file.sandbox, [os.path.abspath(self.path)])
+        on_token = functools.partial(app.masker.renew, f"{name}.oauth.token")
+        return ServerWays(name, server, app.runner, app.environment, app.http, on_token)
 
     def admission(
         self, listen: Listen, addresses: Sequence[str], is_open: Callable[[str], bool]

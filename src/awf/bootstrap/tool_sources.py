@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -58,6 +59,9 @@ class ToolSources:
         confined = server.command is not None
         runner = self._app.walls.runner("", self._app.cwd) if confined else self._app.runner
         return open_server(name, server, runner, environment, http=self._app.http)
+        app = self._app
+        on_token = functools.partial(app.masker.renew, f"mcp.{name}.oauth.token")
+        return open_server(name, server, app.runner, environment, http=app.http, on_token=on_token)
 
     def gateway(self, profile: str) -> ToolProvider:
         from awf.application.gateway.step_tools import GatewayTools
