@@ -134,7 +134,7 @@ class GateRooms:
     def _redactor(self, file: GatewayFile) -> Redactor:
         from awf.domain.redaction.redactor import Redactor
 
-        return Redactor(self._app.masker, keys=file.redaction.keys, patterns=file.redaction.patterns)
+        return Redactor(self._app.masker, keys=file.redaction.names, patterns=file.redaction.patterns)
 
     async def configured(self, path: str) -> None:
         """That this file counts from now on is part of the record."""

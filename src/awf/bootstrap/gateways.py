@@ -176,14 +176,13 @@ class GatewayHouse:
         app = self._app
         confined = server.command is not None
         runner = self.walls.runner(server.sandbox, app.cwd) if confined else app.runner
-        return ServerWays(name, server, runner, app.environment, app.http)
+        on_token = functools.partial(app.masker.renew, f"{name}.oauth.token")
+        return ServerWays(name, server, runner, app.environment, app.http, on_token)
 
     def _walls(self, file: GatewayFile) -> Walls:
         from awf.bootstrap.sandboxes import Walls
 
         return Walls(self._app, file.sandbox, [os.path.abspath(self.path)])
-        on_token = functools.partial(app.masker.renew, f"{name}.oauth.token")
-        return ServerWays(name, server, app.runner, app.environment, app.http, on_token)
 
     def admission(
         self, listen: Listen, addresses: Sequence[str], is_open: Callable[[str], bool]

@@ -56,12 +56,11 @@ class ToolSources:
     def server(self, name: str, server: McpServer, environment: Mapping[str, str]) -> ToolProvider:
         from awf.infrastructure.upstreams import open_server
 
-        confined = server.command is not None
-        runner = self._app.walls.runner("", self._app.cwd) if confined else self._app.runner
-        return open_server(name, server, runner, environment, http=self._app.http)
         app = self._app
+        confined = server.command is not None
+        runner = app.walls.runner("", app.cwd) if confined else app.runner
         on_token = functools.partial(app.masker.renew, f"mcp.{name}.oauth.token")
-        return open_server(name, server, app.runner, environment, http=app.http, on_token=on_token)
+        return open_server(name, server, runner, environment, http=app.http, on_token=on_token)
 
     def gateway(self, profile: str) -> ToolProvider:
         from awf.application.gateway.step_tools import GatewayTools
