@@ -76,8 +76,11 @@ def limited(raw: Mapping[str, Any], bounds: Bounds, encoded: bytes | None = None
     """How to cut a result; None if it may stay. `encoded`: its JSON, if there is one; most need no closer look then."""
     content = raw.get("content")
     blocks = content if isinstance(content, list) else []
-    if encoded is not None and bounds.hold(Size(len(encoded), encoded.count(b"\\n") + len(blocks))):
-        return None
+    if encoded is not None:
+        most_bytes, most_lines = bounds
+        few = most_bytes is None or len(encoded) <= most_bytes
+        if few and (most_lines is None or encoded.count(b"\\n") + len(blocks) <= most_lines):
+            return None
     sizes = [_size(block) for block in blocks]
     whole = Size(sum(size.bytes for size in sizes), sum(size.lines for size in sizes))
     structured = raw.get("structuredContent")

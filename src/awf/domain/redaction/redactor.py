@@ -50,6 +50,8 @@ class Redactor:
     def __init__(self, masker: Masker, *, keys: Iterable[str] = (), patterns: Iterable[str] = ()) -> None:
         self._masker = masker
         self._own = _folded_all(keys)
+        own = b"".join(b"|" + re.escape(name) for name in sorted(self._own))
+        self._stems = re.compile(_STEMS.pattern + own) if own else _STEMS
         self._custom = CustomPatterns(patterns)
         self._seen: ValueIndex | None = None  # the spellings in text, and
         self._encoded = ValueIndex(())  # the same in JSON
@@ -61,9 +63,9 @@ class Redactor:
         if self.holds_values(encoded):
             return True
         plain = encoded.translate(FOLDED, _KEEPING_AT)
-        if _STEMS.search(plain) is not None or _RUN in encoded.translate(_RUNS):
+        if self._stems.search(plain) is not None or _RUN in encoded.translate(_RUNS):
             return self._looks_close(encoded, plain, keys)
-        if (self._own or keys) and self._names_own(plain, keys):
+        if keys and self._names_own(plain, keys):
             return True
         return bool(self._custom) and self._fits_custom(encoded)
 
