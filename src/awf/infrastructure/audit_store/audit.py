@@ -42,7 +42,6 @@ _log = logging.getLogger("awf.audit")
 _encode = msgspec.json.Encoder().encode
 _SOON_SECONDS = 0.1  # how long an entry may wait for company
 _COMPANY = 1024
-_LOOK = 32  # entries between two looks whether somebody has removed the spill; its lines are read from the open file
 _RETRY_SECONDS = 1.0
 _TRIES = 5
 _LONGEST = 256 * 1024  # of an entry; what is longer loses its details
@@ -109,7 +108,7 @@ class SqliteAudit:
         line = line_of(data)
         with self._writing:
             spill = self._spill
-            if spill is None or spill.size > _ROTATE or (not self._pending % _LOOK and not spill.is_there):
+            if spill is None or spill.size > _ROTATE or not spill.is_there:
                 spill = self._new_spill()
             if self._waiting + len(line) > self._limit:
                 raise AuditUnavailable("too much waits to be merged into the audit's database")
