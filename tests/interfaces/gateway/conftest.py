@@ -46,7 +46,7 @@ class Doors:
     async def open(self):
         self.gateway.fleet.start()
         await self.gateway.fleet.settle()
-        self._web = LeanHttpServer(self.http.handle)
+        self._web = LeanHttpServer(self.http.handle, quick=self.http.quick.begin)
         self.port = await self._web.listen_tcp("127.0.0.1", 0)
         self.http.admission = Admission(Listen(), [f"127.0.0.1:{self.port}"], None, time.monotonic)
         return self

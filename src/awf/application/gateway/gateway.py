@@ -155,6 +155,8 @@ class Gateway:
     def begin_call(self, exchange: Exchange, params: dict[str, Any], tell: Tell) -> QuickCall | None:
         """A plain `tools/call`, sent at once; `tell` hears what came of it. None: `answer` it."""
         name, arguments = params.get("name"), params.get("arguments")
+        if arguments is None:
+            arguments = {}
         if type(name) is not str or type(arguments) is not dict:
             return None
         offer = self.fleet.offers.known(name, exchange.client.profile)

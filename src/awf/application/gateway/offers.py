@@ -99,8 +99,9 @@ class Offers:
         return found
 
     def known(self, name: str, profile: str) -> Offer | None:
-        """One that was found before."""
-        return self._found.get((name, profile))
+        """The same without a word about a profile that is gone."""
+        found = self._found.get((name, profile))
+        return found or (self.find(name, profile) if profile in self._views else None)
 
     def find(self, name: str, profile: str) -> Offer | None:
         published = self.within(profile).find(name)

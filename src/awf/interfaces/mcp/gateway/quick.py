@@ -7,7 +7,7 @@ follows from the head of a request is found out once for each head that a connec
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -40,14 +40,27 @@ class _Call(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 _decode = msgspec.json.Decoder(_Call).decode
 
 
-class _Way(NamedTuple):
+class _Way:
     """What follows from a head."""
 
-    admission: Admission
-    key: str
-    profile: str
-    streams: bool
-    session: Session | None  # of the older era
+    __slots__ = ("_client", "_meta", "admission", "key", "profile", "session", "streams")
+
+    def __init__(
+        self, admission: Admission, key: str, profile: str, session: Session | None, *, streams: bool
+    ) -> None:
+        self.admission = admission
+        self.key = key
+        self.profile = profile
+        self.session = session  # of the older era
+        self.streams = streams
+        self._meta: dict[str, Any] | None = None
+        self._client: Client | None = None
+
+    def modern_client(self, meta: dict[str, Any]) -> Client:
+        """Whoever says the same of itself, on the same connection, is the same. Raises `RpcError`."""
+        if self._client is None or self._meta != meta:
+            self._client, self._meta = modern_client(meta, self.key, self.profile), meta
+        return self._client
 
 
 class QuickDoor:
@@ -128,7 +141,7 @@ class QuickDoor:
             session = self.sessions.find(session_id, key) if session_id is not None else None
             if session is None:
                 return None
-        return _Way(admission, key, profile, takes_streams(request), session)
+        return _Way(admission, key, profile, session, streams=takes_streams(request))
 
 
 class _Answering:
@@ -176,6 +189,6 @@ class _Answering:
 def _modern(request: HttpRequest, way: _Way, call: _Call, meta: dict[str, Any]) -> Client | None:
     try:
         check_headers(request.headers, call.method, call.params, meta)
-        return modern_client(meta, way.key, way.profile)
+        return way.modern_client(meta)
     except RpcError:
         return None  # the usual way says why
