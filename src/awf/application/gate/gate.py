@@ -19,6 +19,7 @@ from awf.application.gate.confirming import Confirming
 from awf.application.gate.entries import decision_entry, effect_entry, unknown_entry
 from awf.application.gate.explaining import Stage
 from awf.application.gate.flights import Flights
+from awf.application.gate.output_limits import bounds_of
 from awf.application.gate.passage import GatedTool, Passage
 from awf.application.gate.releasing import Releasing
 from awf.application.gate.tool_facts import tool_facts
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from awf.domain.gate_file import GateKeys
     from awf.domain.label import Label
     from awf.domain.override import ToolOverride
-    from awf.domain.ports.artifact_store import ArtifactStore
+    from awf.domain.ports.artifact_store import Artifact, ArtifactStore
     from awf.domain.ports.surroundings import Surroundings
     from awf.domain.redaction.redactor import Redactor
     from awf.domain.tool import CallContext, ToolResult
@@ -314,6 +315,21 @@ class Gate:
         if self._redactor.suspicious(encoded, keys):
             encoded = canonical(self._redactor.redacted(value, keys))
         return hashlib.sha256(encoded).hexdigest()
+
+    # What was put aside
+
+    @property
+    def cuts(self) -> bool:
+        """Whether results may be too long."""
+        overrides = self._parts.overrides.values()
+        return bounds_of(self.keys.limits) is not None or any(one.limits is not None for one in overrides)
+
+    async def has_read(self, origin: Origin, artifact: Artifact) -> None:
+        """Somebody reads on in a result of their own; what it is, they know."""
+        await self.contexts.raise_(origin.context, artifact.label, artifact.tool_id)
+        details = {"tool_id": artifact.tool_id, "request_id": artifact.request_id, "context": origin.context}
+        about = {"artifact_id": artifact.artifact_id, "read": True}
+        await self.recorder.note("spooled", {**details, **about})
 
     # People
 

@@ -121,7 +121,14 @@ class Offers:
 
     def _tools(self, profile: str, *, within_walls: bool) -> list[dict[str, Any]]:
         chosen = self.within(profile).tools
-        return [one.definition for one in chosen if not (within_walls and self._reaches_others(one.id))]
+        return [self._shown(one) for one in chosen if not (within_walls and self._reaches_others(one.id))]
+
+    def _shown(self, published: PublishedTool) -> dict[str, Any]:
+        """Clients hold results to a promised form; a result that may be cut cannot keep it."""
+        known, shown = self._offers[published.id].gated, published.definition
+        if known is None or known.tool.bounds is None or "outputSchema" not in shown:
+            return shown
+        return {key: value for key, value in shown.items() if key != "outputSchema"}
 
     def _reaches_others(self, tool_id: str) -> bool:
         known = self._offers[tool_id].gated

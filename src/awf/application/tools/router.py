@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from awf.application.gate.artifacts import is_artifact
+from awf.application.gate.file_reading import read_as_file
 from awf.application.gate.passage import Gated
 from awf.application.tools.naming import publish, tool_id_of
 from awf.application.tools.pipeline import ArgumentChecks, CallPipeline, Observers, checker
@@ -38,6 +40,7 @@ class _Entry:
         self.provider = provider
         self.check: Callable[[Any], list[str]] | None = None
         self.gated: Gated | None = None
+        self.reads_files = definition.source == "builtin" and own_name == "Read"
 
 
 class ToolRouter:
@@ -94,6 +97,8 @@ class ToolRouter:
         arguments = _normalised(entry, arguments)
 
         async def carry_out(context: CallContext) -> ToolResult:
+            if self._gate is not None and entry.reads_files and is_artifact(str(arguments.get("file_path"))):
+                return await read_as_file(self._gate, arguments)
             return await entry.provider.call_tool(entry.own_name, arguments, context)
 
         if entry.check is None:

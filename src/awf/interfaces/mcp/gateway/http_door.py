@@ -67,6 +67,8 @@ class HttpDoor:
         if isinstance(caller, HttpReply):
             self._book.requested(request.method, caller.status)
             return caller
+        if caller.subject:
+            self._gateway.origins.remember(caller.key, caller.subject)
         headers = admission.headers_for(request) if "origin" in request.headers else ()
         path = request.path
         if path == "/mcp":

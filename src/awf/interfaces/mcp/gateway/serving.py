@@ -40,6 +40,7 @@ class ServeOptions(NamedTuple):
     stdio: bool = False
     unix: str = ""
     profile: str = ""  # of the client on standard streams
+    shadow: bool = False  # record what would be refused, and refuse nothing
 
 
 def serve(app: App, options: ServeOptions) -> int:
@@ -64,10 +65,11 @@ class _Serving:
         from awf.bootstrap.gateways import GatewayHouse
 
         self._app.set_up_logging("warning")
-        house = GatewayHouse(self._app, self._options.config)
+        house = GatewayHouse(self._app, self._options.config, shadow=self._options.shadow)
         for note in house.notes:
             _tell(note)
         gateway = house.open(alone=streams is not None)
+        await house.counts_now(gateway)
         self._handle_signals()
         try:
             if streams is not None:
@@ -245,6 +247,7 @@ class _Serving:
             if problems:
                 raise house.located(problems)
             house.file = file
+            await house.counts_now(gateway)
             if door is not None:
                 door.admission = house.admission(self._listen(house), addresses, is_open_to_all)
         except AwfError as error:
