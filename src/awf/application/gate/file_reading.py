@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from awf.application.gate.artifacts import read
+from awf.application.gate.artifacts import is_artifact, read
 from awf.application.gate.labels import labelled
 from awf.application.gate.output_limits import bounds_of
 from awf.domain.mcp import RpcError
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from awf.application.tools.pipeline import StepGate
     from awf.domain.tool import ToolResult
 
-__all__ = ["read_as_file"]
+__all__ = ["is_put_aside", "read_as_file"]
+
+
+def is_put_aside(arguments: Mapping[str, Any]) -> bool:
+    return is_artifact(str(arguments.get("file_path")))
 
 
 async def read_as_file(step: StepGate, arguments: Mapping[str, Any]) -> ToolResult:

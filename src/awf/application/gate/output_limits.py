@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from awf.application.gate.text_cutting import Size, cut_text, size_of_text
-from awf.domain.gate_file import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from awf.domain.gate_file import Limits
 
 __all__ = ["BYTES", "Bounds", "Cut", "Shown", "as_json", "binary_of", "bounds_of", "limited", "text_of"]
 
