@@ -28,7 +28,7 @@ _COMMANDS = {"true": "true", "ls -l of /usr/bin": "ls -l /usr/bin > /dev/null"}
 
 
 def run(stage: Stage) -> list[Row]:
-    count, walls = stage.size(500) // 10 or 5, _walls()
+    count, walls = stage.size(500) // 25 or 5, _walls()
     if not walls:
         stage.notes.append("sandbox: this machine can build no wall")
         return []
@@ -38,7 +38,7 @@ def run(stage: Stage) -> list[Row]:
         for name, wall in walls.items():
             for profile in _PROFILES:
                 contestants[f"{name}, {profile}"] = _calls(stage, count, command, wall, profile)
-        taken = interleaved(stage.rounds(9), contestants)
+        taken = interleaved(stage.rounds(7), contestants)
         rows += [
             compared(f"Bash: {what}, {name} / without a sandbox", series, taken["plain"], per=count)
             for name, series in taken.items()

@@ -53,6 +53,7 @@ class Bubblewrap:
         self._cells = cells
         self._scratch = scratch
         self._etc = ""
+        self._folders: list[str] = []
         self._airlock = airlock()
         self._machine = os.uname().machine
 
@@ -162,14 +163,14 @@ class Bubblewrap:
                 target = _link(path)
                 yield from ("--symlink", target, path) if target else ("--ro-bind-try", path, path)
         yield from ("--ro-bind", self._settings(layout), "/etc")
-        for path in _CHANGING if rules.network else ():
+        for path in (*self._folders, *(_CHANGING if rules.network else ())):
             yield from ("--ro-bind-try", path, path)
 
     def _settings(self, layout: Layout) -> str:
         """Made once. What else is shown below /etc needs something there to be put over."""
         if not self._etc:
             self._etc = self._scratch()
-            copy_settings(self._etc, _CHANGING)
+            self._folders = copy_settings(self._etc, _CHANGING)
         for spot in layout.spots:
             if spot.path.startswith("/etc/"):
                 hold_place(self._etc, spot.path, folder=spot.folder)
