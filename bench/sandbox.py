@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,7 @@ def _walls() -> dict[str, Wall]:
     found: dict[str, Wall] = {}
     program, _ = bubblewrap_program(os.environ)
     cells, interface = Cells(), landlock_interface()
+    atexit.register(cells.close)
     if program is not None:
         found["bubblewrap"] = lambda runner: Bubblewrap(program, cells, runner.scratch)
     if interface:

@@ -453,6 +453,8 @@ class App:
             await self.plugins.close()
         if "runner" in built:
             await self.runner.close()
+        if built.get("sandbox") is not None:
+            built["sandbox"].close()
         if "database" in built:
             self.database.close()
         if "tracer" in built:

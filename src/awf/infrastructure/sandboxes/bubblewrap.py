@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bubblewrap", "BubblewrapProgram"]
 
-_JOIN = 'for door in $1; do echo 0 > "$door" || exit 125; done; shift; exec "$@"'
+_JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
 _CHANGING = ("/etc/resolv.conf", "/etc/hosts")  # with the network that this machine is in
 _ROOMY = 8 * 1024**3
 _SAFE_PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -67,6 +67,9 @@ class Bubblewrap:
             wall="bubblewrap", cannot=cannot, notes=_notes(self._cells, self._airlock is not None)
         )
 
+    def close(self) -> None:
+        self._cells.close()
+
     def prepare(self, command: Command, rules: SandboxRules, grounds: Grounds) -> ConfinedCommand:
         layout = lay_out(rules, grounds, command.cwd)
         fds = [spot.fd for spot in (*layout.spots, *layout.protected)]
@@ -88,7 +91,7 @@ class Bubblewrap:
             for fd in fds:
                 os.close(fd)
             if cell is not None:
-                cell.remove()
+                cell.release()
             raise
         # What bwrap does not bind by its number it would leave open: a way out for the program.
         spots = {spot.fd for spot in (*layout.spots, *layout.protected)}
@@ -196,7 +199,7 @@ def _link(path: str) -> str:
 
 
 def _joining(cell: Cell | None, argv: tuple[str, ...]) -> tuple[str, ...]:
-    return ("/bin/sh", "-c", _JOIN, "sh", " ".join(cell.doors), *argv) if cell else argv
+    return ("/bin/sh", "-c", _JOIN, "sh", *cell.doors, "--", *argv) if cell else argv
 
 
 def _notes(cells: Cells, scoped: bool) -> tuple[str, ...]:
