@@ -59,7 +59,7 @@ def _walls() -> dict[str, Wall]:
     program, _ = bubblewrap_program(os.environ)
     cells, interface = Cells(), landlock_interface()
     atexit.register(cells.close)
-    if program is not None:
+    if program:
         found["bubblewrap"] = lambda runner: Bubblewrap(program, cells, runner.scratch)
     if interface:
         found["landlock"] = lambda runner: Landlock(interface, cells, runner.scratch)

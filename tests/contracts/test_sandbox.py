@@ -45,7 +45,7 @@ async def wall(request, runner):
 
     if request.param == "bubblewrap":
         program, trouble = bubblewrap_program(os.environ)
-        if program is None:
+        if not program:
             pytest.skip(f"bubblewrap: {trouble}")
         made = Bubblewrap(program, Cells(), runner.scratch)
     else:

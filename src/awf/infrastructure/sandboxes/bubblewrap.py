@@ -9,7 +9,7 @@ neither bwrap nor a shell outside the wall may be led by variables that are mean
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from awf.infrastructure.sandboxes.cgroups import Cell, Cells
     from awf.infrastructure.sandboxes.layout import Layout, Spot
 
-__all__ = ["Bubblewrap", "BubblewrapProgram"]
+__all__ = ["Bubblewrap"]
 
 _JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
 _CHANGING = ("/etc/resolv.conf", "/etc/hosts")  # with the network that this machine is in
@@ -39,15 +39,10 @@ _ROOMY = 8 * 1024**3
 _SAFE_PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 
 
-class BubblewrapProgram(NamedTuple):
-    path: str
-    binds_open_files: bool  # --bind-fd: since 0.10
-
-
 class Bubblewrap:
     """Landlock, where the kernel has it, adds what namespaces leave open: abstract sockets live in the network's one."""
 
-    def __init__(self, program: BubblewrapProgram, cells: Cells, scratch: Callable[[], str]) -> None:
+    def __init__(self, program: str, cells: Cells, scratch: Callable[[], str]) -> None:
         """`scratch` makes a private folder, which is removed at the latest when we end."""
         self._program = program
         self._cells = cells
@@ -85,7 +80,7 @@ class Bubblewrap:
                 arguments += ["--seccomp", str(fds[-1])]
             fds.append(memory_file(b"".join(os.fsencode(one) + b"\0" for one in arguments)))
             inner = self._inner(command, rules)
-            walled = (self._program.path, "--args", str(fds[-1]), "--", *inner)
+            walled = (self._program, "--args", str(fds[-1]), "--", *inner)
             via = self._airlock.start if self._airlock and rules.network and rules.files != "all" else None
         except BaseException:
             for fd in fds:
@@ -93,11 +88,8 @@ class Bubblewrap:
             if cell is not None:
                 cell.release()
             raise
-        # What bwrap does not bind by its number it would leave open: a way out for the program.
-        spots = {spot.fd for spot in (*layout.spots, *layout.protected)}
-        passed = fds if self._program.binds_open_files else [fd for fd in fds if fd not in spots]
         wrapped = msgspec.structs.replace(
-            command, argv=_joining(cell, walled), cwd="/", env=_SAFE_PATH, fds=tuple(passed), via=via
+            command, argv=_joining(cell, walled), cwd="/", env=_SAFE_PATH, fds=tuple(fds), via=via
         )
         return ConfinedCommand(wrapped, rules, cell, fds)
 
@@ -150,8 +142,8 @@ class Bubblewrap:
             (path.count("/"), 0, ("--perms", mode, "--size", size, "--tmpfs", path))
             for path, mode in rooms.items()
         ]
-        steps += [(spot.path.count("/"), 1, self._bind(spot)) for spot in layout.spots]
-        steps += [(spot.path.count("/"), 2, self._bind(spot)) for spot in layout.protected]
+        steps += [(spot.path.count("/"), 1, _bind(spot)) for spot in layout.spots]
+        steps += [(spot.path.count("/"), 2, _bind(spot)) for spot in layout.protected]
         for _, _, step in sorted(steps, key=lambda one: one[:2]):
             yield from step
         for spot in layout.spots:
@@ -179,11 +171,10 @@ class Bubblewrap:
                 hold_place(self._etc, spot.path, folder=spot.folder)
         return self._etc
 
-    def _bind(self, spot: Spot) -> tuple[str, ...]:
-        kind = "--bind" if spot.writable else "--ro-bind"
-        if self._program.binds_open_files:
-            return f"{kind}-fd", str(spot.fd), spot.path
-        return kind, spot.path, spot.path
+
+def _bind(spot: Spot) -> tuple[str, ...]:
+    """By the open file, not by its name. bwrap closes it: to the program it would be a way out."""
+    return "--bind-fd" if spot.writable else "--ro-bind-fd", str(spot.fd), spot.path
 
 
 def _is_shown(home: str, layout: Layout) -> bool:
