@@ -522,6 +522,8 @@ class App:
             await self.runner.close()
         if "audit" in built:
             await self.audit.close()
+        if built.get("sandbox") is not None:
+            built["sandbox"].close()
         if "database" in built:
             self.database.close()
         if "gate_store" in built:

@@ -70,7 +70,7 @@ class Walls:
             raise AwfError(CODE, text, hint=hint)
         if text not in self._warned:
             self._warned.add(text)
-            _log.warning("%s It goes on with what can be.", text)
+            _log.error("%s It goes on with what can be.", text)  # as a mere warning most would never see it
 
 
 class LateRunner:
