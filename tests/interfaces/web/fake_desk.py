@@ -101,6 +101,26 @@ def a_question(number=1, **more):
     return {**asked, **why, "asked": STARTED, "until": STARTED + 3600, **more}
 
 
+def a_context(name, confidentiality="confidential", integrity="trusted", **more):
+    label = {"confidentiality": confidentiality, "integrity": integrity}
+    return {"id": name, **label, "raised_by": "kb:read", "raised": STARTED, **more}
+
+
+KNOWN = {
+    "action": "network.request",
+    "judged_as": ["network.request"],
+    "only_reads": False,
+    "classification": "confidential",
+    "integrity": "untrusted",
+    "open_world": True,
+    "required": ["weather.read", "network.request"],
+    "confirmation": True,
+    "limits": {"timeout_ms": 5000, "max_output_bytes": 65536, "max_output_lines": 200},
+    "refusal": "",
+    "notes": ["`x-level` is not a level."],
+}
+
+
 class FakeGate:
     """A `Gate` that writes down what it is answered."""
 
@@ -209,8 +229,8 @@ class FakeDesk:
         rest = {"client": "claude-code", "outcome": "running", "code": "", "duration_ms": None}
         return self._set({**call, **rest, **more})
 
-    def end(self, call, outcome="ok", duration_ms=12.3, code=""):
-        return self._set({**call, "outcome": outcome, "duration_ms": duration_ms, "code": code})
+    def end(self, call, outcome="ok", duration_ms=12.3, code="", **more):
+        return self._set({**call, "outcome": outcome, "duration_ms": duration_ms, "code": code, **more})
 
     def _set(self, call):
         places = [at for at, one in enumerate(self.call_list) if one["id"] == call["id"]]
