@@ -85,6 +85,15 @@ class GateRooms:
 
         return ApprovalDesk(self._app.gate_store.approvals, time.time, tell=self.recorder.note)
 
+    @functools.cached_property
+    def operator_key(self) -> str:
+        """It never shows in anything that is shown or stored; only whoever started the gateway is told."""
+        from awf.infrastructure.gate_store import operator_key
+
+        key = operator_key(os.path.dirname(self._app.gate_store.path))
+        self._app.masker.add("the operator key", key)
+        return key
+
     def gate(self, file: GatewayFile, *, to_ask: bool = False) -> Gate | None:
         """As a file says; None when it says nothing of one. `to_ask`: what would be decided, with nothing recorded."""
         if not to_ask and not gate_is_wanted(file):

@@ -156,7 +156,12 @@ class GatewayHouse:
     def desk(self, gateway: Gateway) -> GatewayDesk:
         from awf.application.gateway.desk import GatewayDesk
 
-        return GatewayDesk(gateway, self.book, os.path.relpath(self.path, self._app.cwd))
+        shown = os.path.relpath(self.path, self._app.cwd)
+        return GatewayDesk(gateway, self.book, shown, operator=self.operator_key)
+
+    def operator_key(self) -> str:
+        """What the page's address has in it for those who may answer. Raises `AwfError`."""
+        return self._app.gate_rooms.operator_key
 
     @property
     def pins(self) -> PinStore:

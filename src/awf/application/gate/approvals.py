@@ -170,6 +170,10 @@ class ApprovalDesk:
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
+    def version(self) -> int:
+        """Another number as soon as anything was asked or answered, in whichever process. Raises `AwfError`."""
+        return self._store.version()
+
     async def find(self, approval_id: str) -> Approval | None:
         found = await self._store.find(approval_id)
         return as_of(found, self._clock()) if found is not None else None

@@ -130,6 +130,11 @@ class Offers:
             return shown
         return {key: value for key, value in shown.items() if key != "outputSchema"}
 
+    def known_to_gate(self, tool_id: str) -> GatedTool | None:
+        """None: there is no gate, or no such tool."""
+        offer = self._offers.get(tool_id)
+        return offer.gated.tool if offer is not None and offer.gated is not None else None
+
     def _reaches_others(self, tool_id: str) -> bool:
         known = self._offers[tool_id].gated
         return known is not None and known.tool.facts.open_world

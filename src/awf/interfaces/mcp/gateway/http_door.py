@@ -156,6 +156,7 @@ class HttpDoor:
         """Once a second or so."""
         now = asyncio.get_running_loop().time()
         self.streamable.tick(now)
+        self._desk.tick()
         if now - self._pulsed >= PULSE_SECONDS:
             self._pulsed = now
             self.sessions.pulse()
