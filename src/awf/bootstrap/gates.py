@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from awf.application.gate.grants import Grants
     from awf.application.gate.recording import Recorder
     from awf.application.tools.pipeline import StepGate
-    from awf.bootstrap.app import App
+    from awf.bootstrap.guarded import Guarded
     from awf.domain.audit import AuditKind
     from awf.domain.gateway_file import GatewayFile
     from awf.domain.redaction.redactor import Redactor
@@ -38,7 +38,7 @@ def gate_is_wanted(file: GatewayFile) -> bool:
     )
 
 
-def project_file(app: App) -> GatewayFile | None:
+def project_file(app: Guarded) -> GatewayFile | None:
     """The project's gateway file, for what it says of the tools of steps. Raises with all that is wrong with it."""
     from awf.bootstrap.gateway_import import GATEWAY_FILE
 
@@ -57,7 +57,7 @@ def project_file(app: App) -> GatewayFile | None:
 class GateRooms:
     """What all gates of one application share: what is stored, what is remembered of it, and the record."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: Guarded) -> None:
         self._app = app
         self._configured = ""
 

@@ -20,10 +20,28 @@ __all__ = ["MachineFacts", "bubblewrap_program", "machine_facts", "open_sandbox"
 
 _PATIENCE = 10.0
 _NEEDED = ("--bind-fd", "--size", "--perms", "--args", "--seccomp", "--cap-drop", "--remount-ro")
-_TRIAL = """
-    --unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts --cap-drop ALL
-    --ro-bind / / --proc /proc --dev /dev --tmpfs /tmp -- /bin/sh -c :
-""".split()
+_TRIAL = [
+    "--unshare-user",
+    "--unshare-pid",
+    "--unshare-net",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--cap-drop",
+    "ALL",
+    "--ro-bind",
+    "/",
+    "/",
+    "--proc",
+    "/proc",
+    "--dev",
+    "/dev",
+    "--tmpfs",
+    "/tmp",
+    "--",
+    "/bin/sh",
+    "-c",
+    ":",
+]
 
 
 def open_sandbox(environment: Mapping[str, str], scratch: Callable[[], str]) -> Sandbox | None:
