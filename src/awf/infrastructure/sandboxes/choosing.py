@@ -23,7 +23,7 @@ _NEEDED = ("--bind-fd", "--size", "--perms", "--args", "--seccomp", "--cap-drop"
 _TRIAL = """
     --unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts --cap-drop ALL
     --ro-bind / / --proc /proc --dev /dev --tmpfs /tmp -- /bin/sh -c :
-""".split()
+"""
 
 
 def open_sandbox(environment: Mapping[str, str], scratch: Callable[[], str]) -> Sandbox | None:
@@ -54,7 +54,7 @@ def bubblewrap_program(environment: Mapping[str, str]) -> tuple[str, str]:
         if missing:
             trouble = f"{path} is too old: it has no {missing[0]}"
             continue
-        tried = _run([path, *_TRIAL])
+        tried = _run([path, *_TRIAL.split()])
         if tried.works:
             return path, ""
         trouble = f"{path} cannot make namespaces here: {tried.output.strip()[-200:] or 'no reason given'}"
