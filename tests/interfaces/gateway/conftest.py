@@ -46,9 +46,7 @@ class Doors:
         )
         self.gateway = Gateway(parts, self.file)
         operator = (lambda: rooms.operator_key) if rooms else None
-        desk = GatewayDesk(
-            self.gateway, self.book, "gateway.yaml", clock=self._clock, operator=operator
-        )
+        desk = GatewayDesk(self.gateway, self.book, "gateway.yaml", clock=self._clock, operator=operator)
         self.http = HttpDoor(self.gateway, self.book, desk)
         self.port = 0
         self._web: LeanHttpServer | None = None

@@ -70,7 +70,7 @@ async def test_a_question_shows_what_is_asked_and_why(visit, gate, desks):
         "rule no-mail",
         "claude-code",
         "ctx_0123456789abcdef",
-        "until",
+        "Open until",
     ):
         assert wanted in shown
     assert await page.ask(text("#questions pre")) == (
@@ -88,7 +88,9 @@ async def test_the_number_is_in_the_navigation_and_new_ones_are_announced(visit,
     gate.ask(desks.a_question(2), desks.a_question(3))
     await page.until("document.getElementById('waiting').textContent === '3 waiting'")
     await page.until(f"{text('#said')} === '2 calls wait for approval.'")
-    assert await page.ask("document.querySelector('nav li:last-child a').textContent") == "Approvals 3 waiting"
+    assert (
+        await page.ask("document.querySelector('nav li:last-child a').textContent") == "Approvals 3 waiting"
+    )
     gate.close(desks.a_question(1)["id"])
     await page.until("document.getElementById('waiting').textContent === '2 waiting'")
 

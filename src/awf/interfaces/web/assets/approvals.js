@@ -152,7 +152,8 @@ export class Approvals {
 /** One question. */
 class Card {
   isBusy = false;
-  #times = make("dd", {});
+  #asked = make("dd", {});
+  #until = make("dd", {});
   #one;
 
   constructor(one, answer) {
@@ -169,14 +170,16 @@ class Card {
         entry("Why", one.reason || "It needs a person's approval.", one.rule && [" ", make("span", { class: "faint" }, "rule "), make("code", {}, one.rule)]),
         entry("Client", one.client || "unknown"),
         entry("Context", make("code", {}, one.context || "none")),
-        make("div", {}, make("dt", {}, "Asked"), this.#times)),
+        make("div", {}, make("dt", {}, "Asked"), this.#asked),
+        make("div", {}, make("dt", {}, "Open until"), this.#until)),
       answer ? buttons(one, answer) : commands(one));
     this.tick();
   }
 
   tick() {
     const { asked, until } = this.#one;
-    write(this.#times, `${moment(asked)}, ${since(asked)} ago; until ${moment(until)}, ${ago(until - Date.now() / 1000)} left`);
+    write(this.#asked, `${moment(asked)}, ${since(asked)} ago`);
+    write(this.#until, `${moment(until)}, in ${ago(until - Date.now() / 1000)}`);
   }
 }
 
@@ -190,7 +193,7 @@ function buttons(one, answer) {
 }
 
 function commands(one) {
-  return make("p", { class: "answers" }, "To answer, type ", make("code", {}, `awf gateway approve ${one.id}`), " or ", make("code", {}, `awf gateway deny ${one.id}`));
+  return make("p", { class: "commands" }, "To answer, type", make("code", {}, `awf gateway approve ${one.id}`), " or ", make("code", {}, `awf gateway deny ${one.id}`));
 }
 
 /** JSON in lines. Nothing of it is read and written again: a person has to see the very text, also where it was cut. */
