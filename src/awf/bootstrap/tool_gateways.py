@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
 import secrets
 import shutil
 import tempfile
 import time
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,7 +19,7 @@ from awf.bootstrap.app import App
 from awf.domain.errors import AwfError, InvalidWorkflowError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from awf.application.tool_gateway import ToolGatewayService
     from awf.application.tool_gateway.server_link import OpenedServer
@@ -24,8 +27,9 @@ if TYPE_CHECKING:
     from awf.domain.gateway_file import GatewayFile, GatewayServer
     from awf.domain.manifest import McpServerConfig
     from awf.domain.problem import Problem
+    from awf.domain.redaction import Masker
 
-__all__ = ["ToolGatewayOptions", "open_tool_gateway"]
+__all__ = ["ToolGatewayOptions", "open_tool_gateway", "unix_door"]
 
 _KEYS = ("policy", "limits", "spool", "levels", "grants", "approvals", "redaction", "audit", "sandbox")
 _FACTS = (
@@ -48,9 +52,12 @@ class ToolGatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def open_tool_gateway(
-    options: ToolGatewayOptions, environment: Mapping[str, str] | None = None
+    options: ToolGatewayOptions, environment: Mapping[str, str] | None = None, *, masker: Masker | None = None
 ) -> ToolGatewayService:
-    """It belongs to the event loop in which it is used. Raises with everything that is wrong with the configuration."""
+    """It belongs to the event loop in which it is used. Raises with everything that is wrong with the configuration.
+
+    `masker`: one that is to know its secrets, too.
+    """
     from awf.domain.security_context import is_context_id
 
     surroundings = dict(os.environ if environment is None else environment)
@@ -66,6 +73,8 @@ def open_tool_gateway(
     storage = options.storage or tempfile.mkdtemp(prefix="awf-gateway-")
     try:
         app = App(cwd=workspace, environment=surroundings, flags={"storage": os.path.abspath(storage)})
+        if masker is not None:
+            app.masker = masker
         file = _gate_file(app, options.config)
         return _service(app, file, options, session, "" if options.storage else storage)
     except BaseException:
@@ -112,7 +121,24 @@ def _service(
         holder=Holder(app.cwd, user, session),
         close=close,
     )
-    return ToolGatewayService(parts)
+    service = ToolGatewayService(parts)
+    if private:  # also where nobody closes it
+        weakref.finalize(service, shutil.rmtree, private, ignore_errors=True)
+    return service
+
+
+@contextlib.asynccontextmanager
+async def unix_door(path: str, protocol: Callable[[], asyncio.Protocol]) -> AsyncIterator[None]:
+    """A socket that only this user may enter. Raises OSError, also when somebody listens there."""
+    from awf.infrastructure.http_server.listening import UnixPlace
+
+    place = UnixPlace(path)
+    server = await asyncio.get_running_loop().create_unix_server(protocol, sock=place.bind())
+    try:
+        yield
+    finally:
+        server.close()
+        place.remove()
 
 
 # -- configuration ---------------------------------------------------------------------------------------------------

@@ -184,7 +184,7 @@ class ApprovalDesk:
             expires_at=_NEVER,
             status="used",
             decided_at=now,
-            decided_by="elsewhere",
+            decided_by="whoever granted it",
         )
         if not await self._store.claim(approval):
             raise ApprovalRefused(approval_id, "used")
