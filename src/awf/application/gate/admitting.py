@@ -70,9 +70,9 @@ class Admitting:
             coverage = self._grants.covering(tool.required, origin.holder, origin.grant_ids)
             if coverage is None:
                 return None
-            passage.grants = coverage.grant_ids
+            passage.grants, passage.approvals = coverage.grant_ids, coverage.approval_ids
             if coverage.missing:
-                return missing_decision(tool, coverage)
+                return missing_decision(tool, coverage, origin)
         return confirmed_decision(tool, decision) if tool.facts.requires_confirmation else decision
 
     async def coverage(self, tool: GatedTool, origin: Origin) -> Coverage:
@@ -95,14 +95,17 @@ def level_decision(tool: GatedTool, label: Label) -> Decision | None:
     )
 
 
-def missing_decision(tool: GatedTool, coverage: Coverage) -> Decision:
+def missing_decision(tool: GatedTool, coverage: Coverage, origin: Origin) -> Decision:
     why = "; ".join(f"{grant} is {trouble.replace('_', ' ')}" for grant, trouble in coverage.unusable)
     named = ", ".join(coverage.missing)
-    return _denied(
-        f"{tool.facts.name} needs a grant of {named}{f' ({why})' if why else ''}. "
-        f"A person can give it: awf grant add {coverage.missing[0]}",
-        "grants:missing",
+    way = f"A person can give it: awf grant add {coverage.missing[0]}"
+    if origin.grant_ids is not None:
+        way = "Grant it, and name the grant with the call."
+    decision = _denied(
+        f"{tool.facts.name} needs a grant of {named}{f' ({why})' if why else ''}. {way}", "grants:missing"
     )
+    details = {"missing": list(coverage.missing), "unusable": dict(coverage.unusable)}
+    return msgspec.structs.replace(decision, details=details)
 
 
 def confirmed_decision(tool: GatedTool, decision: Decision) -> Decision:

@@ -131,7 +131,7 @@ class Gate:
         found = [("level", level_decision(tool, label))]
         if tool.required:
             coverage = await self._admitting.coverage(tool, origin)
-            found.append(("grants", missing_decision(tool, coverage) if coverage.missing else None))
+            found.append(("grants", missing_decision(tool, coverage, origin) if coverage.missing else None))
         if tool.facts.requires_confirmation:
             found.append(("approval", confirmed_decision(tool, Decision(verdict="allow"))))
         return [
@@ -202,9 +202,8 @@ class Gate:
         passage.decision = decision
         if decision.verdict != "allow":
             await self.recorder.tell(decision_entry(passage, self._clock(), "PERMISSION_DENIED"))
-            raise ToolFailure(
-                "PERMISSION_DENIED", decision.reason or f"{passage.tool.facts.name} is not allowed."
-            )
+            reason = decision.reason or f"{passage.tool.facts.name} is not allowed."
+            raise ToolFailure("PERMISSION_DENIED", reason, decision.details)
         await self._begun(passage)
 
     async def _begun(self, passage: Passage) -> None:

@@ -47,6 +47,7 @@ class Gated(NamedTuple):
 
 class Passage:
     __slots__ = (
+        "approvals",
         "arguments",
         "began",
         "decision",
@@ -72,6 +73,7 @@ class Passage:
         self.began = 0.0
         self.decision: Decision | None = None
         self.grants: tuple[str, ...] = ()
+        self.approvals: tuple[str, ...] = ()  # ids that its grants carry
         self.exact = b""  # the arguments in canonical form, with their secrets; never leaves this process
         self.input_hash = ""  # of what is left of them when their secrets are taken out
         self.label: Label | None = None  # of the context, before the call

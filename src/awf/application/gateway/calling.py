@@ -122,7 +122,8 @@ class ToolCalls:
 
     def _gated(self, known: KnownToGate, exchange: Exchange) -> Gated:
         origin = self._origins.of(exchange.client, exchange.headers)
-        return Gated(known.gate, known.tool, origin, ClientAsking(exchange), exchange.admitted)
+        asking = ClientAsking(exchange) if known.gate.asks_clients else None
+        return Gated(known.gate, known.tool, origin, asking, exchange.admitted)
 
     async def carry_out(
         self,

@@ -56,7 +56,8 @@ class GatedRequests:
         if gate is None:
             return await self._forwarding.send(server, exchange, method, params)
         origin = self._origins.of(exchange.client, exchange.headers)
-        gated = Gated(gate, self._tool(gate, server, method), origin, ClientAsking(exchange))
+        asking = ClientAsking(exchange) if gate.asks_clients else None
+        gated = Gated(gate, self._tool(gate, server, method), origin, asking)
         if exchange.client.modern and "requestState" in params:
             params = await answer_of(params, exchange, gated)
 

@@ -67,6 +67,32 @@ def serve_gateway(
     return serve(app, ServeOptions(gateway_path(app, config), host, port, stdio, unix, profile, shadow))
 
 
+@command.command("api")
+@_config_option
+@click.option("--stdio", is_flag=True, help="Serve the one program on standard input and output.")
+@click.option("--unix", default="", metavar="PATH", help="Listen on a Unix socket that only you may enter.")
+@click.option("--workspace", default="", metavar="DIR", help="Where servers work, instead of here.")
+@click.option(
+    "--storage", default="", metavar="DIR", help="Keep grants and the audit there; else nothing is kept."
+)
+def serve_api(config: str, stdio: bool, unix: str, workspace: str, storage: str) -> int:
+    """Serve ToolGateway to programs: JSON-RPC, one message a line (docs/tool-gateway.md).
+
+    Each connection has a gateway of its own, with its own servers, grants and session.
+    """
+    import gc
+
+    from awf.interfaces.tool_gateway.serving import ApiOptions
+    from awf.interfaces.tool_gateway.serving import serve_api as serve
+
+    if stdio == bool(unix):
+        raise click.UsageError("Say either --stdio or --unix PATH.")
+    gc.enable()
+    app = make_app()
+    app.set_up_logging("warning")
+    return serve(ApiOptions(unix, storage, config, workspace), app.masker)
+
+
 @command.command("tools")
 @_config_option
 @_profile_option
