@@ -72,7 +72,7 @@ def bubblewrap_program(environment: Mapping[str, str]) -> tuple[str, str]:
         if missing:
             trouble = f"{path} is too old: it has no {missing[0]}"
             continue
-        tried = _run([path, *_TRIAL.split()])
+        tried = _run([path, *_TRIAL])
         if tried.works:
             return path, ""
         trouble = f"{path} cannot make namespaces here: {tried.output.strip()[-200:] or 'no reason given'}"
