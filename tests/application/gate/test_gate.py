@@ -43,9 +43,7 @@ def lab_of(request):
     """A function that makes a laboratory, and takes the keys of the file."""
 
     def make(overrides=None, **keys) -> GateLab:
-        return GateLab(
-            GateKeys(**keys), {**OVERRIDES, **(overrides or {})}, in_two_steps=request.param
-        )
+        return GateLab(GateKeys(**keys), {**OVERRIDES, **(overrides or {})}, in_two_steps=request.param)
 
     return make
 
@@ -86,7 +84,12 @@ async def test_a_call_that_a_rule_denies_is_not_carried_out_and_says_why(lab_of)
     assert await refused(lab.call(lab.tool("files:plain"))) == "Not here."
     assert lab.reached == []
     (entry,) = lab.entries
-    assert (entry.decision, entry.rule, entry.code, entry.error) == ("deny", "no", "policy", "PERMISSION_DENIED")
+    assert (entry.decision, entry.rule, entry.code, entry.error) == (
+        "deny",
+        "no",
+        "policy",
+        "PERMISSION_DENIED",
+    )
 
 
 async def test_a_tool_that_fails_is_recorded_with_its_code(lab_of):
@@ -136,7 +139,11 @@ async def test_whoever_knows_something_secret_reaches_nobody_whatever_the_policy
 
 
 async def test_the_level_is_asked_before_the_policy_and_the_policy_before_grants_and_people(lab_of):
-    scoped = {"web:fetch": ToolOverride(policy_action="network.request", required_scopes=["net"], requires_confirmation=True)}
+    scoped = {
+        "web:fetch": ToolOverride(
+            policy_action="network.request", required_scopes=["net"], requires_confirmation=True
+        )
+    }
     ask = ScriptedAsking(True)
 
     async def code(**keys):
@@ -599,3 +606,37 @@ async def test_a_new_gate_takes_the_place_of_an_old_one_which_still_stops_what_i
     await lab.call(lab.tool("files:read"))
     await refused(fetching)
     assert await lab.contexts.load("ctx") != PLAIN
+
+
+async def test_a_tool_that_reaches_others_and_returns_secrets_can_be_called_by_whoever_knows_none(lab_of):
+    both = {"wiki:search": ToolOverride(open_world=True, classification="confidential")}
+    lab = lab_of(both)
+    assert (await lab.call(lab.tool("wiki:search"))).text == "done"
+    assert await lab.contexts.load("ctx") == Label("confidential")
+    await refused(lab.call(lab.tool("wiki:search")))
+
+
+async def test_a_reset_while_a_secret_is_on_its_way_does_not_make_it_forgotten(lab_of):
+    lab = lab_of()
+    await lab.call(lab.tool("files:read"))
+
+    async def reset_meanwhile():
+        await lab.store.contexts.reset("ctx")  # by another process, which this one has not noticed
+        return text_result("secret words")
+
+    await lab.call(lab.tool("files:read"), answer=reset_meanwhile)
+    assert (await lab.store.contexts.find("ctx")).label == Label("confidential")
+
+
+async def test_a_reset_that_was_not_noticed_yet_does_not_leave_the_next_secret_unlabelled(lab_of):
+    lab = lab_of()
+    await lab.call(lab.tool("files:read"))
+    await lab.store.contexts.reset("ctx")
+    seen = []
+
+    async def look():
+        seen.append((await lab.store.contexts.find("ctx")).label)
+        return text_result("secret words")
+
+    await lab.call(lab.tool("files:read"), answer=look)
+    assert seen == [Label("confidential")]
