@@ -374,7 +374,7 @@ async def test_with_grants_it_is_called_and_they_are_recorded(lab_of):
 
 async def test_a_grant_that_was_revoked_or_is_over_counts_no_more(lab_of):
     lab = lab_of()
-    first, _ = await granted(lab, *SCOPED, expires_in=60)
+    await granted(lab, *SCOPED, expires_in=60)
     await lab.call(lab.tool())
     lab.time_passes(60)
     await refused(lab.call(lab.tool()))
