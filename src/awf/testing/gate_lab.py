@@ -130,6 +130,11 @@ class GateLab:
             )
         )
 
+    def opened(self, keys: GateKeys, overrides: Mapping[str, ToolOverride]) -> Gate:
+        """The same, and it is the one that counts from now on."""
+        self.gate = self.built(keys, overrides)
+        return self.gate
+
     def time_passes(self, seconds: float) -> None:
         self.clock.now += seconds
         self.ticks.now += seconds

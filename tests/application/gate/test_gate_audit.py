@@ -9,6 +9,7 @@ import pytest
 from awf.application.gate.origin import Origin
 from awf.application.gate.passage import Gated
 from awf.domain.gate_file import GateKeys
+from awf.domain.label import Label
 from awf.domain.override import ToolOverride
 from awf.domain.tool import ToolFailure, text_result
 from awf.testing.gate_lab import GateLab
@@ -102,16 +103,12 @@ async def test_a_failure_that_cannot_be_recorded_is_told_and_recorded_later(lab)
 
 async def test_denials_are_made_whether_or_not_they_can_be_recorded_and_are_added_later(lab):
     lab.audit.refusal = "the disk is full"
-    await lab.contexts.raise_(
-        "ctx",
-        lab.built(GateKeys(), {"a:b": ToolOverride(classification="secret")}).tool("a:b", "b", "mcp:a").label,
-        "t",
-    )
+    await lab.contexts.raise_("ctx", Label("secret"), "test")
     with pytest.raises(ToolFailure):
         await lab.call(lab.tool("web:fetch"))
     lab.audit.refusal = ""
     await lab.call(lab.tool("files:read"))
-    assert [entry.code for entry in lab.of_kind("decision")][0] == "level:open_world"
+    assert lab.of_kind("decision")[0].code == "level:open_world"
 
 
 async def test_without_an_audit_nothing_is_recorded_and_nothing_depends_on_it(lab):

@@ -354,6 +354,15 @@ class Gate:
     def asks_clients(self) -> bool:
         return self.keys.approvals.ask_client
 
+    @property
+    def lets_all_pass(self) -> bool:
+        """Whether what is decided is only recorded."""
+        return self._shadow
+
+    async def asked(self, approval_id: str, origin: Origin) -> bool:
+        """Whether this is a question of an earlier call of the same context."""
+        return await self._confirming.asked(approval_id, origin) is not None
+
     async def answered(self, approval_id: str, origin: Origin, said: Said) -> None:
         """The person behind a client has answered a question of an earlier call of the same context."""
         await self._confirming.answered(approval_id, origin, said)

@@ -82,7 +82,7 @@ class ToolCalls:
                 return await self.carry_out(offer, exchange, params, arguments, context)
             except RpcError as error:
                 objection = error
-                return failed("EXECUTION_FAILED", error.message)
+                raise ToolFailure("EXECUTION_FAILED", error.message) from error
 
         entry = self._book.begun(published.server, published.tool, offer.tool.name, client.name)
         outcome: Outcome = "cancelled"
@@ -117,7 +117,8 @@ class ToolCalls:
 
     def _gated(self, known: KnownToGate, exchange: Exchange) -> Gated:
         origin = self._origins.of(exchange.client, exchange.headers)
-        return Gated(known.gate, known.tool, origin, ClientAsking(exchange), exchange.admitted)
+        asking = ClientAsking(exchange) if known.gate.asks_clients else None
+        return Gated(known.gate, known.tool, origin, asking, exchange.admitted)
 
     async def carry_out(
         self,
@@ -205,7 +206,8 @@ class ToolCalls:
         if passage is not None and passage.tool.timeout is not None:
             exchange.must_end_within(passage.tool.timeout)
         entry = self._book.begun(published.server, published.tool, offer.tool.name, client.name)
-        quick.begun(pending, entry, self._pipeline.begun(offer.tool, arguments))
+        known_as = passage.request_id if passage is not None else ""
+        quick.begun(pending, entry, self._pipeline.begun(offer.tool, arguments, known_as))
         return quick
 
     def concluded(
