@@ -276,3 +276,9 @@ def weather():
 @pytest.fixture
 def pins():
     return MemoryPins()
+
+
+@pytest.fixture(scope="session")
+def open_house():
+    """A gateway over these servers without a test around it: for properties, which run many in one test."""
+    return House
