@@ -156,14 +156,16 @@ async def _quickly(gateway, exchange, params):
 class House:
     """A gateway over these servers. What a server is configured with stands in `config` of its name."""
 
-    def __init__(self, servers, config=None, *, pins=None, record=None, alone=False, tracer=None, **file):
+    def __init__(
+        self, servers, config=None, *, pins=None, record=None, alone=False, tracer=None, gate=None, **file
+    ):
         self.memory = dict(servers)
         self.book = CallBook()
         self.pins = pins
         self.opened = []  # the configurations with which servers were opened
         self.now = 1000.0
         self.file = self.file_of(servers, config, **file)
-        self.masker = Masker()
+        self.masker = Masker() if gate is None else gate.masker
         observers = Observers(tracer=tracer or NoTracer(), masker=self.masker, record=record)
         parts = GatewayParts(
             version="1",
@@ -174,8 +176,11 @@ class House:
             book=self.book,
             pins=pins,
             clock=lambda: self.now,
+            gate=None if gate is None else lambda file: gate.opened(file, file.overrides),
         )
         self.gateway = Gateway(parts, self.file, alone=alone)
+        if gate is not None:
+            gate.contexts.listen(self.gateway.label_changed)
         self._visitors = 0
 
     def file_of(self, servers, config=None, **file):
@@ -216,7 +221,7 @@ class House:
 
 @pytest.fixture(params=["usual", "quick"])
 async def house(request, monkeypatch):
-    """A function that opens a gateway over these servers: `await house(a=MemoryServer(), …)`.
+    """A function that opens a gateway over these servers: `await house(a=MemoryServer(), …)`; `gate`: a `GateLab`.
 
     Every test runs twice: its calls go the usual way, and the short one where they can.
     """
@@ -224,9 +229,20 @@ async def house(request, monkeypatch):
     monkeypatch.setattr(Visitor, "quick", request.param == "quick")
 
     async def make(
-        *, start=True, config=None, pins=None, record=None, alone=False, tracer=None, file=None, **servers
+        *,
+        start=True,
+        config=None,
+        pins=None,
+        record=None,
+        alone=False,
+        tracer=None,
+        gate=None,
+        file=None,
+        **servers,
     ):
-        made = House(servers, config, pins=pins, record=record, alone=alone, tracer=tracer, **(file or {}))
+        made = House(
+            servers, config, pins=pins, record=record, alone=alone, tracer=tracer, gate=gate, **(file or {})
+        )
         opened.append(made)
         return await made.start() if start and not alone else made
 
@@ -260,3 +276,9 @@ def weather():
 @pytest.fixture
 def pins():
     return MemoryPins()
+
+
+@pytest.fixture(scope="session")
+def open_house():
+    """A gateway over these servers without a test around it: for properties, which run many in one test."""
+    return House

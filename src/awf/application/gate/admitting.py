@@ -44,13 +44,14 @@ class Admitting:
             decision = self.decided_now(passage)
             if decision is not None:
                 return decision
-            if passage.label is not None:
-                await self._grants.refresh()
-                continue
+            known = passage.label is not None
             try:
-                passage.label = await self.label(passage.origin)
+                if known:
+                    await self._grants.refresh()
+                else:
+                    passage.label = await self.label(passage.origin)
             except AwfError as error:
-                return _denied(f"{error.message} {error.hint}".strip(), "context:refused")
+                return unavailable_decision(error, "grants:unavailable" if known else "context:refused")
 
     def decided_now(self, passage: Passage) -> Decision | None:
         """The level first: no rule can open what it has closed. None: something has to be looked up first.
@@ -108,8 +109,13 @@ def missing_decision(tool: GatedTool, coverage: Coverage, origin: Origin) -> Dec
     return msgspec.structs.replace(decision, details=details)
 
 
+def unavailable_decision(error: AwfError, code: str) -> Decision:
+    """What nobody can look up is refused."""
+    return _denied(f"{error.message} {error.hint}".strip(), code)
+
+
 def confirmed_decision(tool: GatedTool, decision: Decision) -> Decision:
-    if decision.verdict != "allow":
+    if decision.verdict != "allow" or decision.shadowed:
         return decision
     reason = f"{tool.facts.name} has to be approved each time."
     return msgspec.structs.replace(decision, verdict="allow_with_confirm", reason=reason, code="confirmation")

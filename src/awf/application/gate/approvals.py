@@ -235,7 +235,6 @@ def _details(approval: Approval) -> dict[str, Any]:
         "tool_id": approval.tool_id,
         "context": approval.context,
         "client": approval.client,
-        "input_hash": approval.arguments_hash,
         "reason": approval.reason,
         "rule": approval.rule,
         "approval_id": approval.approval_id,

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from awf.application.gate.admitting import Admitting, confirmed_decision, level_decision, missing_decision
+from awf.application.gate.admitting import (
+    Admitting,
+    confirmed_decision,
+    level_decision,
+    missing_decision,
+    unavailable_decision,
+)
 from awf.application.gate.confirming import Confirming
 from awf.application.gate.entries import decision_entry, effect_entry, unknown_entry
 from awf.application.gate.explaining import Stage
@@ -26,6 +32,8 @@ from awf.application.gate.tool_facts import tool_facts
 from awf.application.tools.pipeline import error_code
 from awf.domain.audit import AuditUnavailable
 from awf.domain.canonical import canonical
+from awf.domain.errors import AwfError
+from awf.domain.label import PLAIN
 from awf.domain.policy import Decision
 from awf.domain.tool import ToolFailure
 
@@ -39,6 +47,7 @@ if TYPE_CHECKING:
     from awf.application.gate.origin import Asking, Origin, Said
     from awf.application.gate.passage import Gated
     from awf.application.gate.recording import Recorder
+    from awf.application.gate.releasing import Released
     from awf.application.gate.spooling import Spooler
     from awf.domain.audit import AuditEntry
     from awf.domain.gate_file import GateKeys
@@ -147,7 +156,7 @@ class Gate:
         if gated.admitted is not None:
             return await self._carried_out(gated.admitted, call, carry_out)
         passage = Passage(gated.tool, arguments, gated.origin, call.call_id)
-        if not gated.tool.facts.open_world:
+        if not gated.tool.facts.open_world or self._shadow:
             return await self._passed(passage, gated.asking, call, carry_out)
         passage.task = asyncio.current_task()
         self._flights.begin(passage)  # before its context is looked at: from here on nothing is missed
@@ -169,6 +178,7 @@ class Gate:
     async def _carried_out(self, passage: Passage, call: CallContext, carry_out: Carry) -> ToolResult:
         passage.began = self._monotonic()
         try:
+            await self._prepare(passage)
             if passage.revoked:  # while it was decided
                 raise ToolFailure("PERMISSION_DENIED", passage.revoked)  # noqa: TRY301  recorded as all failures are
             passage.under_way = True
@@ -177,22 +187,30 @@ class Gate:
             else:
                 result = await _in_time(passage, carry_out(call))
             passage.under_way = False
-        except asyncio.CancelledError:
-            await self._ended(passage, "PERMISSION_DENIED" if passage.revoked else "CANCELLED")
+        except (Exception, asyncio.CancelledError) as error:
+            await self._ended(passage, _code_of(passage, error))
             raise
-        except ToolFailure as failure:
-            await self._ended(passage, failure.code)
-            raise
-        except Exception:
-            await self._ended(passage, "EXECUTION_FAILED")
-            raise
-        return await self._released(passage, result)
+        return await self.arrived(passage, result)
+
+    async def _prepare(self, passage: Passage) -> None:
+        """The context knows what comes."""
+        label = passage.tool.label
+        if passage.label is None or label == PLAIN or self.contexts.has(passage.origin.context, label):
+            return
+        passage.raising = True  # what it brings itself is no reason to stop it
+        try:
+            await self.contexts.raise_(passage.origin.context, label, passage.tool.facts.id)
+        finally:
+            passage.raising = False
 
     async def _admit(self, passage: Passage, asking: Asking | None) -> None:
         self._fingerprint(passage)
         decision = await self._admitting.decided(passage)
         if decision.verdict == "allow_with_confirm" and not self._shadow:
-            decision = await self._confirming.confirmed(passage, decision, asking)
+            try:
+                decision = await self._confirming.confirmed(passage, decision, asking)
+            except AwfError as error:  # nobody can say who has answered what
+                decision = unavailable_decision(error, "approval:unavailable")
             if decision.verdict == "allow":  # time has passed: what was allowed then must be so still
                 passage.label = None
                 again = await self._admitting.decided(passage)
@@ -207,7 +225,6 @@ class Gate:
         await self._begun(passage)
 
     async def _begun(self, passage: Passage) -> None:
-        """Recorded, and the context knows what comes."""
         tool = passage.tool
         try:
             await self.recorder.record(
@@ -216,23 +233,24 @@ class Gate:
         except AuditUnavailable as reason:
             text = f"{tool.facts.name} was not called: nothing can be recorded now ({reason}), and it may change something."
             raise ToolFailure("PERMISSION_DENIED", text) from reason
-        assert passage.label is not None
-        if not passage.label.covers(tool.label):
-            await self.contexts.raise_(passage.origin.context, tool.label, tool.facts.id)
 
-    async def _released(self, passage: Passage, result: ToolResult) -> ToolResult:
-        tool = passage.tool
+    async def _released(self, passage: Passage, result: ToolResult) -> Released:
+        """The label is safe before the result is handed out, also where a person has reset it meanwhile."""
+        tool, context = passage.tool, passage.origin.context
         released = await self._releasing.released(passage, result)
-        if released.label is not tool.label:
-            await self.contexts.raise_(passage.origin.context, released.label, tool.facts.id)
+        label = released.label
+        if passage.label is not None and label != PLAIN and not self.contexts.has(context, label):
+            await self.contexts.raise_(context, label, tool.facts.id)
         if released.artifact is not None:
             details = {"tool_id": tool.facts.id, "request_id": passage.request_id}
             about = {"artifact_id": released.artifact.artifact_id, "bytes": released.artifact.byte_size}
             await self.recorder.note("spooled", {**details, **about})
+        return released
+
+    async def _handed_over(self, passage: Passage, released: Released) -> ToolResult:
+        tool, code = passage.tool, error_code(released.result)
         try:
-            await self._ended(
-                passage, error_code(released.result), released.output_hash, needed=tool.facts.consequential
-            )
+            await self._ended(passage, code, released.output_hash, needed=tool.facts.consequential)
         except AuditUnavailable as reason:
             text = f"{tool.facts.name} was called, but what came of it cannot be recorded ({reason}), so it is kept back."
             raise ToolFailure("EXECUTION_FAILED", text) from reason
@@ -257,11 +275,17 @@ class Gate:
         decision = self._admitting.decided_now(passage)
         if decision is None or decision.verdict != "allow":
             return None
-        assert passage.label is not None
-        if not passage.label.covers(tool.label):
+        if not self._has(passage, tool.label):
             return None
         passage.decision = decision
         return passage
+
+    def _has(self, passage: Passage, label: Label) -> bool:
+        """Whether its context has this label already, for certain."""
+        try:
+            return label == PLAIN or self.contexts.has(passage.origin.context, label)
+        except AwfError:  # the other way tells
+            return False
 
     def depart(self, passage: Passage) -> bool:
         """It is recorded, and may go. False: not now."""
@@ -271,14 +295,19 @@ class Gate:
     def arrive(self, passage: Passage, result: ToolResult) -> ToolResult | None:
         """What the agent gets. None: that takes longer; `arrived` is the way."""
         released = self._releasing.released_now(passage, result)
-        if released is None:
+        if released is None or not self._has(passage, released.label):
             return None
         entry = self._effect(passage, error_code(released.result), released.output_hash)
         return released.result if self.recorder.record_now(entry) else None
 
     async def arrived(self, passage: Passage, result: ToolResult) -> ToolResult:
         """Raises `ToolFailure`."""
-        return await self._released(passage, result)
+        try:
+            released = await self._released(passage, result)
+        except (Exception, asyncio.CancelledError) as error:
+            await self._ended(passage, _code_of(passage, error))
+            raise
+        return await self._handed_over(passage, released)
 
     def lost(self, passage: Passage, error: str) -> None:
         """It comes to nothing. What cannot be recorded now is recorded later."""
@@ -340,9 +369,24 @@ class Gate:
     def asks_clients(self) -> bool:
         return self.keys.approvals.ask_client
 
+    @property
+    def lets_all_pass(self) -> bool:
+        """Whether what is decided is only recorded."""
+        return self._shadow
+
+    async def asked(self, approval_id: str, origin: Origin) -> bool:
+        """Whether this is a question of an earlier call of the same context."""
+        return await self._confirming.asked(approval_id, origin) is not None
+
     async def answered(self, approval_id: str, origin: Origin, said: Said) -> None:
         """The person behind a client has answered a question of an earlier call of the same context."""
         await self._confirming.answered(approval_id, origin, said)
+
+
+def _code_of(passage: Passage, error: BaseException) -> str:
+    if isinstance(error, asyncio.CancelledError):
+        return "PERMISSION_DENIED" if passage.revoked else "CANCELLED"
+    return error.code if isinstance(error, ToolFailure) else "EXECUTION_FAILED"
 
 
 async def _in_time(passage: Passage, work: Awaitable[ToolResult]) -> ToolResult:

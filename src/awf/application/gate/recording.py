@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ class Recorder:
         self._clock = clock
         self._missed: deque[AuditEntry] = deque(maxlen=KEPT)
         self._lost = 0
+        self._catching_up = asyncio.Lock()
 
     async def record(self, entry: AuditEntry, *, needed: bool) -> None:
         """Raises `AuditUnavailable` when it is needed and cannot be done; else it is kept for later."""
@@ -36,7 +38,9 @@ class Recorder:
             return
         try:
             if self._missed:
-                await self._catch_up(self.log)
+                async with self._catching_up:  # whoever comes meanwhile waits, lest entries are added twice
+                    if self._missed:
+                        await self._catch_up(self.log)
             pending = self.log.record(entry)
             if pending is not None:
                 await pending

@@ -41,6 +41,9 @@ class Releasing:
         label = passage.tool.label
         if result.meta:
             label = joined(label, stated_label(result.meta))
+        meta = raw.get("_meta")
+        if meta and self._redactor.holds_values(canonical(meta)):
+            raw = {**raw, "_meta": self._redactor.without_values(meta)}
         artifact, encoded = None, canonical(_payload(raw))
         bounds = passage.tool.bounds
         if bounds is not None and (cut := limited(raw, bounds, encoded)) is not None:
@@ -58,7 +61,7 @@ class Releasing:
     def released_now(self, passage: Passage, result: ToolResult) -> Released | None:
         """The same for a result of the usual kind; None for others."""
         raw, bounds = result.raw, passage.tool.bounds
-        if raw is None or result.meta:
+        if raw is None or "_meta" in raw:
             return None
         encoded = canonical(raw)
         if bounds is not None and limited(raw, bounds, encoded) is not None:

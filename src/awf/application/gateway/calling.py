@@ -83,7 +83,8 @@ class ToolCalls:
                 result = await self.carry_out(offer, exchange, params, arguments, context)
             except RpcError as error:
                 objection = error
-                result = failed("EXECUTION_FAILED", error.message)
+                answered = True
+                raise ToolFailure("EXECUTION_FAILED", error.message) from error
             answered = True
             return result
 
@@ -211,7 +212,8 @@ class ToolCalls:
         if passage is not None and passage.tool.timeout is not None:
             exchange.must_end_within(passage.tool.timeout)
         entry = self._book.begun(published.server, published.tool, offer.tool.name, client.name)
-        quick.begun(pending, entry, self._pipeline.begun(offer.tool, arguments))
+        known_as = passage.request_id if passage is not None else ""
+        quick.begun(pending, entry, self._pipeline.begun(offer.tool, arguments, known_as))
         return quick
 
     def concluded(

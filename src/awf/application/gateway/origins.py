@@ -22,6 +22,7 @@ CONTEXT_HEADER = "x-awf-context"
 KEPT = 4096
 LONGEST = 200
 _LINKS_SINCE = "2025-06-18"
+LONGEST_CONTEXT = 257  # one more than counts: what is too long stays so
 
 
 class Origins:
@@ -44,7 +45,7 @@ class Origins:
         if origin is None:
             if len(self._made) >= KEPT:
                 self._made.clear()
-            origin = self._made[known] = self._new(client, named[:LONGEST])
+            origin = self._made[known] = self._new(client, named[:LONGEST_CONTEXT])
         client.context = origin.context
         return origin
 

@@ -115,7 +115,14 @@ class Redactor:
             return [self._redacted(item, is_secret, secret=secret) for item in value]
         if isinstance(value, bool) or not isinstance(value, int | float):
             return value
-        return MASK if secret or self._masker.index.spans(msgspec.json.encode(value)) else value
+        return MASK if secret or self._is_known(value) else value
+
+    def _is_known(self, number: float) -> bool:
+        """One that is too long to be written is taken for one."""
+        try:
+            return bool(self._masker.index.spans(msgspec.json.encode(number)))
+        except ValueError:
+            return True
 
     def _entry(
         self, name: Any, item: Any, is_secret: Callable[[str], bool], *, secret: bool
@@ -170,7 +177,7 @@ class Redactor:
             return [self._without_values(item) for item in value]
         if isinstance(value, bool) or not isinstance(value, int | float):
             return value
-        return MASK if self._masker.index.spans(msgspec.json.encode(value)) else value
+        return MASK if self._is_known(value) else value
 
 
 def _is_worth_a_look(text: str) -> bool:
