@@ -48,6 +48,7 @@ steps = st.lists(
         doing("grants", "revoke", names, times),
         doing("grants", "forget", times),
         doing("approvals", "ask", questions),
+        doing("approvals", "claim", questions),
         doing("approvals", "decide", names, granted=st.booleans(), by=names, now=times),
         doing("approvals", "use", names, times),
         doing("approvals", "use", names, times),

@@ -4,7 +4,7 @@ A time is written as ISO 8601 in UTC with milliseconds: `2026-11-16T15:20:01.123
 numbers of milliseconds since 1970, as `Date.now()` gives them.
 """
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any, Literal
 
@@ -289,7 +289,8 @@ class GatewayEvent(_Told, frozen=True, kw_only=True):
 def moment_text(seconds: float) -> str:
     """Seconds since 1970 → text. What is out of the calendar is its last or first moment."""
     bounded = min(max(seconds, -62135596800.0), _MOST_MILLISECONDS / 1000)
-    text = datetime.fromtimestamp(bounded, UTC).isoformat(timespec="milliseconds")
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=round(bounded * 1000))
+    text = moment.isoformat(timespec="milliseconds")
     return text.removesuffix("+00:00") + "Z"
 
 

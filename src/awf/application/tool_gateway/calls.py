@@ -74,7 +74,11 @@ class Calls:
             result = await self._unknown(found, asked, request_id, origin)
         else:
             self._tell("tool_called", found, request_id)
-            result = await self._once(found.server, found.tool, asked, request_id, origin, link)
+            try:
+                result = await self._once(found.server, found.tool, asked, request_id, origin, link)
+            except asyncio.CancelledError:
+                self._tell_end(found, request_id, time.monotonic() - began, "CANCELLED")
+                raise
         took = time.monotonic() - began
         self._tell_end(found, request_id, took, error_code(result))
         return result_form(

@@ -24,19 +24,19 @@ LONGEST = 10 * 1024 * 1024  # of one message
 MOST = 256  # calls at a time; who sends more is not read from
 REFUSED, CANCELLED, INTERNAL = -32000, -32800, -32603
 _OPTIONS = ("storage", "config", "workspace", "user", "session")
-# method → (parameters, how many of them are needed)
-METHODS: dict[str, tuple[tuple[str, ...], int]] = {
-    "open": (("options",), 0),
-    "registerManifest": (("manifest",), 1),
-    "registerServer": (("config",), 1),
-    "listTools": ((), 0),
-    "callTool": (("invocation",), 1),
-    "grantCapability": (("grant",), 1),
-    "revokeCapability": (("grantId",), 1),
-    "drainAuditEvents": (("after", "limit"), 0),
-    "getSnapshot": ((), 0),
-    "reset": ((), 0),
-    "readArtifact": (("uri",), 1),
+# method → (that of the service, parameters, how many of them are needed)
+METHODS: dict[str, tuple[str, tuple[str, ...], int]] = {
+    "open": ("", ("options",), 0),
+    "registerManifest": ("register_manifest", ("manifest",), 1),
+    "registerServer": ("register_server", ("config",), 1),
+    "listTools": ("list_tools", (), 0),
+    "callTool": ("call_tool", ("invocation",), 1),
+    "grantCapability": ("grant_capability", ("grant",), 1),
+    "revokeCapability": ("revoke_capability", ("grantId",), 1),
+    "drainAuditEvents": ("drain_audit_events", ("after", "limit"), 0),
+    "getSnapshot": ("get_snapshot", (), 0),
+    "reset": ("reset", (), 0),
+    "readArtifact": ("read_artifact", ("uri",), 1),
 }
 _log = logging.getLogger("awf.gateway")
 
@@ -113,6 +113,7 @@ class Conversation:
         arguments = _arguments(method, message.get("params"))
         task = spawn(self._answered(number, method, arguments), f"answering {method}", awaited=True)
         self._under_way[number] = task
+        task.add_done_callback(lambda done: self._ended(number, done))
 
     def _notified(self, method: str, params: Any) -> None:
         """`cancel` is the only one; others are nobody's business."""
@@ -123,35 +124,24 @@ class Conversation:
     async def _answered(self, number: str | float, method: str, arguments: list[Any]) -> None:
         try:
             self._send({"jsonrpc": "2.0", "id": number, "result": await self._do(method, arguments)})
-        except asyncio.CancelledError:
-            self._refuse(number, PeerError(CANCELLED, "The request was cancelled"))
         except AwfError as error:
             self._refuse(number, PeerError(REFUSED, error.message, _told(error)))
         except Exception:  # noqa: BLE001  whatever it was, the program gets an answer
             _log.exception("%s failed", method)
             self._refuse(number, PeerError(INTERNAL, "Internal error: the log of awf has more"))
-        finally:
-            del self._under_way[number]
-            if len(self._under_way) == MOST - 1:
-                self.on_enough()
+
+    def _ended(self, number: str | float, task: asyncio.Task[None]) -> None:
+        if task.cancelled():  # perhaps before it began
+            self._refuse(number, PeerError(CANCELLED, "The request was cancelled"))
+        del self._under_way[number]
+        if len(self._under_way) == MOST - 1:
+            self.on_enough()
 
     async def _do(self, method: str, arguments: list[Any]) -> Any:
         if method == "open":
             return self._opened(arguments[0] if arguments else None)
         service = self._service or self._begun({})
-        calls: dict[str, Any] = {
-            "registerManifest": service.register_manifest,
-            "registerServer": service.register_server,
-            "listTools": service.list_tools,
-            "callTool": service.call_tool,
-            "grantCapability": service.grant_capability,
-            "revokeCapability": service.revoke_capability,
-            "drainAuditEvents": service.drain_audit_events,
-            "getSnapshot": service.get_snapshot,
-            "reset": service.reset,
-            "readArtifact": service.read_artifact,
-        }
-        return await calls[method](*arguments)
+        return await getattr(service, METHODS[method][0])(*arguments)
 
     def _opened(self, options: Any) -> dict[str, Any]:
         if self._service is not None:
@@ -202,7 +192,7 @@ def _arguments(method: str, params: Any) -> list[Any]:
     """By place or by name; those at the end may be left out where they need not be there."""
     if method not in METHODS:
         raise PeerError(METHOD_NOT_FOUND, f"Method not found: {method[:100]}", {"methods": list(METHODS)})
-    names, needed = METHODS[method]
+    _, names, needed = METHODS[method]
     given = [] if params is None else params
     if isinstance(given, dict):
         if not given.keys() <= set(names):
