@@ -197,6 +197,7 @@ class _Serving:
         await gateway.fleet.settle()
         if gateway.fleet.problems:
             raise house.located(gateway.fleet.problems)
+        await house.configured()
         _calm_collections()
         servers = gateway.fleet.servers.values()
         tools = len(gateway.fleet.offers.view.tools)
@@ -230,6 +231,8 @@ class _Serving:
                 self._reload.clear()
                 seen = now
                 await self._take_over(house, gateway, door, addresses or [])
+            with contextlib.suppress(AwfError):  # a store that is out of reach is told by calls
+                await house.look_at_levels()
             with contextlib.suppress(AwfError):
                 pinned = house.pins.load()
                 if pinned != pins:
@@ -245,6 +248,7 @@ class _Serving:
             if problems:
                 raise house.located(problems)
             house.file = file
+            await house.configured()
             if door is not None:
                 door.admission = house.admission(self._listen(house), addresses, is_open_to_all)
         except AwfError as error:
