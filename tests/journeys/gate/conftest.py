@@ -25,25 +25,7 @@ def _load(known: str, path: Path):
 harness = _load("journeys_harness", HERE.parent / "harness.py")
 stage = _load("gateway_hostile_stage", HERE.parent / "gateway_hostile" / "stage.py")
 
-OFFICE = {"command": sys.executable, "args": ["-S", "-E", str(HERE / "office.py")]}
-OVERRIDES = {
-    "office:read": {"policy_action": "file.read", "classification": "confidential"},
-    "office:look": {"policy_action": "file.read"},
-    "office:write": {"policy_action": "file.write"},
-    "office:mail": {"requires_confirmation": True},
-    "office:fetch": {"policy_action": "network.request"},
-}
-
-
-def office_file(**keys):
-    """A gateway's file: one server, whose tools are known."""
-    return {
-        "mcpServers": {"office": OFFICE},
-        "overrides": OVERRIDES,
-        "pinning": {"mode": "off"},
-        "audit": {},
-        **keys,
-    }
+office_file = _load("journeys_gate_files", HERE / "files.py").office_file
 
 
 class Desk:
