@@ -15,6 +15,7 @@ from awf.domain.problem import suggest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from awf.application.gate.contexts import LabelChange
     from awf.application.gate.gate import Gate
     from awf.application.gate.passage import GatedTool
     from awf.application.gateway.admission import Admission
@@ -57,6 +58,8 @@ class GatewayHouse:
         self._serving = serving
         self._shadow = shadow
         self._pins: tuple[str, PinStore] | None = None
+        self._gateway: Gateway | None = None
+        self._hears = False  # of labels that change
         self.file = self.read()
         self.walls = self._walls(self.file)
 
@@ -113,8 +116,7 @@ class GatewayHouse:
             gate=self._gate if gated else None,
         )
         gateway = Gateway(parts, self.file, alone=alone, origins=Origins(self.context, app.cwd))
-        if gated and gateway.fleet.gate is not None:
-            app.gate_rooms.contexts.listen(gateway.label_changed)
+        self._gateway = gateway
         return gateway
 
     @property
@@ -124,11 +126,25 @@ class GatewayHouse:
         return self._app.environment.get("AWF_CONTEXT") or f"gateway:{name}"
 
     def _gate(self, file: GatewayFile) -> Gate | None:
-        return self._app.gate_rooms.gate(file)
+        rooms = self._app.gate_rooms
+        gate = rooms.gate(file)
+        if gate is not None and not self._hears:  # a file may bring the first one later
+            self._hears = True
+            rooms.contexts.listen(self._label_changed)
+        return gate
 
-    async def counts_now(self, gateway: Gateway) -> None:
-        """Which file the gate goes by is part of the record."""
-        if gateway.fleet.gate is not None:
+    def _label_changed(self, change: LabelChange) -> None:
+        if self._gateway is not None:
+            self._gateway.label_changed(change)
+
+    async def look_at_levels(self) -> None:
+        """What other processes have raised or reset; sessions are told, and calls to others are stopped."""
+        if self._hears:
+            await self._app.gate_rooms.contexts.refresh()
+
+    async def configured(self) -> None:
+        """Which file counts from now on is recorded, as long as anything is."""
+        if self._app.gate_rooms.recorder.log is not None:
             await self._app.gate_rooms.configured(self.path)
 
     def gate_to_ask(self) -> Gate:

@@ -69,7 +69,6 @@ class _Serving:
         for note in house.notes:
             _tell(note)
         gateway = house.open(alone=streams is not None)
-        await house.counts_now(gateway)
         self._handle_signals()
         try:
             if streams is not None:
@@ -199,6 +198,7 @@ class _Serving:
         await gateway.fleet.settle()
         if gateway.fleet.problems:
             raise house.located(gateway.fleet.problems)
+        await house.configured()
         _calm_collections()
         servers = gateway.fleet.servers.values()
         tools = len(gateway.fleet.offers.view.tools)
@@ -232,6 +232,8 @@ class _Serving:
                 self._reload.clear()
                 seen = now
                 await self._take_over(house, gateway, door, addresses or [])
+            with contextlib.suppress(AwfError):  # a store that is out of reach is told by calls
+                await house.look_at_levels()
             with contextlib.suppress(AwfError):
                 pinned = house.pins.load()
                 if pinned != pins:
@@ -248,7 +250,7 @@ class _Serving:
             if problems:
                 raise house.located(problems)
             house.file = file
-            await house.counts_now(gateway)
+            await house.configured()
             if door is not None:
                 door.admission = house.admission(self._listen(house), addresses, is_open_to_all)
         except AwfError as error:
