@@ -10,6 +10,7 @@ import msgspec
 from msgspec import inspect
 
 from awf.domain import manifest
+from awf.domain.grant import GrantScope
 
 __all__ = ["tool_gateway_schema", "typescript_types"]
 
@@ -21,7 +22,7 @@ FORMS: tuple[type[msgspec.Struct], ...] = (
     manifest.ExecutionLimits,
     manifest.McpServerConfig,
     manifest.ToolRegistryEntry,
-    manifest.GrantScope,
+    GrantScope,
     manifest.GrantRequest,
     manifest.CapabilityGrant,
     manifest.ToolInvocation,
