@@ -33,6 +33,7 @@ BENCHMARKS = {
     "parallel": "parallel",
     "events": "events",
     "processes": "processes",
+    "sandbox": "sandbox",
     "grep": "grep_glob",
     "mcp": "mcp_serve",
     "acp": "acp_serve",

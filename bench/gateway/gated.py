@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.gateway.contest import contest, pairs
@@ -27,6 +29,7 @@ def run(stage: Stage) -> list[Row]:
     bench = Bench(stage)
     plan = Plan(lists=False)
     plan = plan._replace(seconds=0.05, most=200) if stage.quick else plan
+    _grant(bench)
     rows: list[Row] = []
     for back in BACKS:
         targets = {"bare": bench.ours("http", back), "gated": gated(bench, back)}
@@ -60,13 +63,23 @@ def gated(bench: Bench, back: str) -> Target:
         file.write_text(json.dumps(config | gate_of(next(iter(config["mcpServers"])))), encoding="utf-8")
         return [*bench.gateway(str(file)), *door("http", setting.port)]
 
-    return Target(
-        "awf with its gate",
-        "http",
-        back,
-        command,
-        {**bench.stage.environment, "GATE_SECRET": "s3cr3t-of-the-gate"},
-    )
+    return Target("awf with its gate", "http", back, command, _environment(bench))
+
+
+def _environment(bench: Bench) -> dict[str, str]:
+    storage = Path(bench.stage.folder) / "gate-storage"
+    return {**bench.stage.environment, "AWF_STORAGE": str(storage), "GATE_SECRET": "s3cr3t-of-the-gate"}
+
+
+def _grant(bench: Bench) -> None:
+    """What the tool requires: its scope and its action."""
+    for capability in ("echo.say", "connector.action"):
+        subprocess.run(
+            bench.stage.awf_argv("grant", "add", capability),
+            check=True,
+            env=_environment(bench),
+            stdout=subprocess.DEVNULL,
+        )
 
 
 def gate_of(server: str) -> dict[str, Any]:

@@ -152,6 +152,9 @@ FILTERS = [
     (AuditFilter(until=20), "a"),
     (AuditFilter(since=20, until=40, context="two"), "bc"),
     (AuditFilter(tool="none"), ""),
+    (AuditFilter(tool="none", since=20, every_effect=True), "e"),
+    (AuditFilter(kinds=("spooled", "effect"), context="two", every_effect=True), "be"),
+    (AuditFilter(kinds=("spooled",), context="two", every_effect=True), "b"),
 ]
 
 
@@ -161,6 +164,8 @@ async def test_filters_choose_records(log, where, expected):
     log.record(told("spooled", 20.5, reason="b", context="two"))
     log.record(told("level_raised", 30.5, reason="c", tool_id="kb:put", context="two", request_id="x"))
     log.record(told("configuration", 40.5, reason="d"))
+    if where.every_effect:
+        log.record(told("effect", 5.5, reason="e"))
     assert "".join(one.entry.reason for one in await log.records(where=where)) == expected
 
 

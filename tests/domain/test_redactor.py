@@ -364,3 +364,11 @@ def test_a_picture_with_a_secret_in_it_is_left_out():
     (block,) = redactor("hunter22hunter22").without_values(raw)["content"]
     assert block["type"] == "text"
     assert block["text"].startswith(MASK)
+
+
+def test_a_number_that_is_too_long_to_be_written_breaks_nothing():
+    masker = Masker()
+    masker.add("a", "12345678")
+    redactor = Redactor(masker)
+    assert redactor.redacted({"a": 10**5000, "b": 1}) == {"a": "***", "b": 1}
+    assert redactor.without_values([-(10**5000), 2]) == ["***", 2]

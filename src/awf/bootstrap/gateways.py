@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import stat
@@ -45,8 +46,8 @@ def gateway_path(app: App, named: str = "") -> str:
 class GatewayHouse:
     """Everything around one gateway. It belongs to the event loop in which it is opened."""
 
-    def __init__(self, app: App, path: str, *, serving: bool = True) -> None:
-        """`serving`: the file must name servers."""
+    def __init__(self, app: App, path: str, *, serving: bool = True, shadow: bool = False) -> None:
+        """`serving`: the file must name servers. `shadow`: its gate only records what it would refuse."""
         from awf.application.gateway.call_book import CallBook
 
         self.path = path
@@ -54,6 +55,7 @@ class GatewayHouse:
         self.book: CallBook = CallBook()
         self._app = app
         self._serving = serving
+        self._shadow = shadow
         self._pins: tuple[str, PinStore] | None = None
         self.file = self.read()
         self.walls = self._walls(self.file)
@@ -74,7 +76,7 @@ class GatewayHouse:
         )
         for name, value in loaded.secrets.items():
             self._app.masker.add(name, value)
-        return loaded.file
+        return _shadowed(loaded.file) if self._shadow else loaded.file
 
     def check_profile(self, profile: str) -> None:
         """Raises `AwfError` when there is none of this name. None at all is fine."""
@@ -124,6 +126,11 @@ class GatewayHouse:
     def _gate(self, file: GatewayFile) -> Gate | None:
         return self._app.gate_rooms.gate(file)
 
+    async def counts_now(self, gateway: Gateway) -> None:
+        """Which file the gate goes by is part of the record."""
+        if gateway.fleet.gate is not None:
+            await self._app.gate_rooms.configured(self.path)
+
     def gate_to_ask(self) -> Gate:
         """What would be decided; nothing is called, and nothing recorded."""
         gate = self._app.gate_rooms.gate(self.file, to_ask=True)
@@ -149,7 +156,12 @@ class GatewayHouse:
     def desk(self, gateway: Gateway) -> GatewayDesk:
         from awf.application.gateway.desk import GatewayDesk
 
-        return GatewayDesk(gateway, self.book, os.path.relpath(self.path, self._app.cwd))
+        shown = os.path.relpath(self.path, self._app.cwd)
+        return GatewayDesk(gateway, self.book, shown, operator=self.operator_key)
+
+    def operator_key(self) -> str:
+        """What the page's address has in it for those who may answer. Raises `AwfError`."""
+        return self._app.gate_rooms.operator_key
 
     @property
     def pins(self) -> PinStore:
@@ -175,7 +187,8 @@ class GatewayHouse:
         app = self._app
         confined = server.command is not None
         runner = self.walls.runner(server.sandbox, app.cwd) if confined else app.runner
-        return ServerWays(name, server, runner, app.environment, app.http)
+        on_token = functools.partial(app.masker.renew, f"{name}.oauth.token")
+        return ServerWays(name, server, runner, app.environment, app.http, on_token)
 
     def _walls(self, file: GatewayFile) -> Walls:
         from awf.bootstrap.sandboxes import Walls
@@ -227,3 +240,12 @@ class GatewayHouse:
                 walls.check(server.sandbox)
         self.walls = walls  # of servers that are started from now on
         return file
+
+
+def _shadowed(file: GatewayFile) -> GatewayFile:
+    import msgspec
+
+    from awf.domain.policy import Policy
+
+    policy = msgspec.structs.replace(file.policy or Policy(), shadow=True)
+    return msgspec.structs.replace(file, policy=policy)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -55,9 +56,11 @@ class ToolSources:
     def server(self, name: str, server: McpServer, environment: Mapping[str, str]) -> ToolProvider:
         from awf.infrastructure.upstreams import open_server
 
+        app = self._app
         confined = server.command is not None
-        runner = self._app.walls.runner("", self._app.cwd) if confined else self._app.runner
-        return open_server(name, server, runner, environment, http=self._app.http)
+        runner = app.walls.runner("", app.cwd) if confined else app.runner
+        on_token = functools.partial(app.masker.renew, f"mcp.{name}.oauth.token")
+        return open_server(name, server, runner, environment, http=app.http, on_token=on_token)
 
     def gateway(self, profile: str) -> ToolProvider:
         from awf.application.gateway.step_tools import GatewayTools

@@ -99,11 +99,15 @@ class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str = ""
     since: float = 0.0
     until: float = 0.0
+    every_effect: bool = False  # effects by themselves do not say all about their calls: let them through
 
     def admits(self, entry: AuditEntry) -> bool:
+        if self.kinds and entry.kind not in self.kinds:
+            return False
+        if self.every_effect and entry.kind == "effect":
+            return True
         return (
-            (not self.kinds or entry.kind in self.kinds)
-            and (not self.tool or fnmatchcase(entry.tool_id, self.tool))
+            (not self.tool or fnmatchcase(entry.tool_id, self.tool))
             and (not self.context or entry.context == self.context)
             and (not self.request_id or entry.request_id == self.request_id)
             and (not self.since or entry.created_at >= self.since)

@@ -27,7 +27,7 @@ __all__ = [
 GENESIS = "0" * 64  # what the first record names as the one before
 FLAWS_TOLD = 20
 DEEPEST = 64  # levels of details that are kept
-EXACT = 2**53
+EXACT = 2**53 - 1
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 decoded_entry = msgspec.json.Decoder(AuditEntry).decode

@@ -24,7 +24,7 @@ __all__ = ["canonical", "encoded_alike", "sha256_hex"]
 
 _TAG = "$awf"
 _TAG_BYTES = b'"$awf"'
-_EXACT = 2**53  # up to here every integer is a double
+_EXACT = 2**53 - 1  # up to here every integer is a double of its own
 _BEYOND_BMP = re.compile(rb"[\xf0-\xff]")  # there UTF-8 and UTF-16 sort differently
 _encode = msgspec.json.Encoder(order="sorted").encode
 

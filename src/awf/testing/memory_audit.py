@@ -15,6 +15,7 @@ __all__ = ["MemoryAudit"]
 
 class MemoryAudit:
     origin = "awf-audit/memory"
+    is_immediate = True
 
     def __init__(self) -> None:
         self.refusal = ""  # set it, and nothing can be recorded any more

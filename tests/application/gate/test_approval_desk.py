@@ -199,7 +199,6 @@ async def test_the_first_answer_counts_and_is_recorded_once(desk, record):
     assert [kind for kind, _ in record] == ["approval_required", "approval_resolved"]
     assert record[1][1] == {
         "tool_id": CALL[0],
-        "input_hash": CALL[1],
         "context": CALL[2],
         "client": "",
         "reason": "",

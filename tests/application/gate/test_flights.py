@@ -6,8 +6,8 @@ import asyncio
 from types import SimpleNamespace
 
 import pytest
-from awf.application.gate.contexts import LabelChange
 
+from awf.application.gate.contexts import LabelChange
 from awf.application.gate.flights import Flights
 from awf.application.gate.origin import Origin
 from awf.application.gate.passage import Passage

@@ -79,6 +79,7 @@ def test_of_two_decisions_with_one_name_the_later_one_has_the_effect():
     assert [(one.kind, one.rule) for one in joined] == [("decision", "1"), ("call", "2")]
 
 
+@pytest.mark.race
 async def test_many_logs_on_one_folder_make_one_chain(bench, call):
     logs = [bench.open() for _ in range(3)]
     for number in range(30):

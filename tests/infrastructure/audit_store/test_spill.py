@@ -221,6 +221,7 @@ async def test_a_database_that_was_removed_is_not_begun_anew_and_can_be_put_back
     assert (await log.verify()).is_sound
 
 
+@pytest.mark.race
 async def test_many_threads_may_record_at_once(bench, told):
     log = bench.open()
 

@@ -408,4 +408,24 @@ def test_a_key_called_keys_is_read_like_others(tmp_path):
     file, _ = read_gateway_file(
         str(path), read=read_record, parse=parse_yaml, conditions=ExpressionLanguage()
     )
-    assert file.redaction.keys == ["pin"]
+    assert file.redaction.names == ["pin"]
+
+
+def test_what_is_secret_can_be_told_in_the_file_and_a_bad_expression_has_its_place(put):
+    text = 'mcpServers: {a: {command: x}}\nredaction: {keys: [ssn], patterns: ["EMP-[0-9]+"]}\n'
+    file, _ = read_gateway_file(
+        put("gateway.yaml", text), read=read_record, parse=parse_yaml, conditions=ExpressionLanguage()
+    )
+    assert (file.redaction.names, file.redaction.patterns) == (["ssn"], ["EMP-[0-9]+"])
+    bad = 'mcpServers: {a: {command: x}}\nredaction:\n  patterns:\n    - "fine"\n    - "(a+)+"\n'
+    with pytest.raises(InvalidWorkflowError) as told:
+        load_gateway(
+            put("bad.yaml", bad),
+            read=read_record,
+            parse=parse_yaml,
+            environment={},
+            conditions=ExpressionLanguage(),
+        )
+    (problem,) = told.value.problems
+    assert (problem.code, problem.place.line) == ("USER.GATEWAY.INVALID_FILE", 5)
+    assert "regular expression" in problem.message

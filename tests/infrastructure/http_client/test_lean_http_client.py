@@ -10,6 +10,7 @@ import pytest
 from awf.domain.ports.http_client import HttpBroken, HttpGarbled, HttpTooLarge, HttpUnreachable
 from awf.infrastructure.http_client import LeanHttpClient
 from awf.infrastructure.http_client.address import address_of
+from awf.infrastructure.http_client.known_heads import KnownHeads
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 5\r\n\r\nhello"
 
@@ -227,3 +228,101 @@ def test_an_address_is_taken_apart(url, authority, target):
 
     assert (address.authority, address.target) == (authority, target)
     assert address_of(address.url) == address
+
+
+# -- without waiting
+
+
+class Told:
+    def __init__(self):
+        self.answers = []
+        self._news = asyncio.Event()
+
+    def __call__(self, answer):
+        self.answers.append(answer)
+        self._news.set()
+
+    async def until(self, holds):
+        async with asyncio.timeout(30):
+            while not (self.answers and holds(self.answers[-1])):
+                self._news.clear()
+                await self._news.wait()
+        return self.answers[-1]
+
+
+async def test_a_route_sends_over_a_kept_connection_and_only_over_one(http):
+    async with Place(OK) as place:
+        route = http.route("POST", place.url, {"X-A": "b"})
+        told = Told()
+        assert route.send_now(b"early", told, None) is None
+        async with await http.send("POST", place.url, body=b"first") as answer:
+            await answer.body(100)
+        for number in range(3):
+            tag = object()
+            sent = route.send_now(b"n%d" % number, told, tag)
+            answer = await told.until(lambda answer, sent=sent: answer is sent and answer.complete)
+            assert (answer.status, answer.whole(), answer.held, answer.tag) == (200, b"hello", 5, tag)
+            assert answer.content_type == "text/plain"
+            answer.finish()
+        assert (place.connections, place.bodies) == (1, [b"first", b"n0", b"n1", b"n2"])
+        assert "X-A: b\r\n" in place.heads[1]
+
+
+async def test_a_route_tells_of_a_connection_that_breaks(http):
+    async with Place(OK, None) as place:
+        async with await http.send("POST", place.url) as answer:
+            await answer.body(100)
+        told = Told()
+        sent = http.route("POST", place.url, {}).send_now(b"", told, None)
+        answer = await told.until(lambda answer: answer.failure is not None)
+        assert answer is sent
+        assert isinstance(answer.failure, HttpBroken)
+        with pytest.raises(HttpBroken):
+            await answer.opened()
+
+
+async def test_a_route_refuses_what_cannot_be_sent(http):
+    with pytest.raises(ValueError, match="cannot be sent"):
+        http.route("POST", "http://127.0.0.1", {"X": "a\r\nb"})
+
+
+class Heard:
+    def __init__(self):
+        self.status, self.headers, self.complete, self.body = 0, {}, False, b""
+
+    def put(self, data):
+        self.body += data
+
+
+def test_only_a_whole_answer_with_a_head_that_was_read_before_is_recognised():
+    known, read = KnownHeads(), Heard()
+    read.status, read.headers = 200, {"content-length": "5"}
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
+    assert not known.recognise(head + b"hello", Heard())
+    known.remember(head + b"hello", read)
+    heard = Heard()
+    assert known.recognise(head + b"other", heard)
+    assert (heard.status, heard.headers, heard.body, heard.complete) == (200, read.headers, b"other", True)
+    for data in (head, head + b"long one", head + b"hell", head[:-2], b"", head.lower() + b"hello"):
+        heard = Heard()
+        assert not known.recognise(data, heard)
+        assert (heard.status, heard.complete) == (0, False)
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"content-length": "4"}, {"content-length": "5", "transfer-encoding": "chunked"}]
+)
+def test_an_answer_that_its_head_does_not_tell_the_length_of_is_not_remembered(headers):
+    known, read = KnownHeads(), Heard()
+    read.status, read.headers = 200, headers
+    data = b"HTTP/1.1 200 OK\r\n\r\nhello"
+    known.remember(data, read)
+    assert not known.recognise(data, Heard())
+
+
+def test_only_some_heads_are_remembered():
+    known, read = KnownHeads(), Heard()
+    read.status, read.headers = 200, {"content-length": "0"}
+    for number in range(1000):
+        known.remember(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: %d\r\n\r\n" % number, read)
+    assert len(known._heads) <= 64

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
+from awf.application.running.tasks import spawn
 from awf.domain.ports.http_server import ClientGone, HttpReply, ServerLimits
 from awf.infrastructure.http_client import LeanHttpClient
 from awf.infrastructure.http_server import LeanHttpServer
@@ -28,8 +29,8 @@ async def echo(request):
 
 
 @asynccontextmanager
-async def serving(handler=echo, **limits):
-    server = LeanHttpServer(handler, ServerLimits(**limits))
+async def serving(handler=echo, quick=None, **limits):
+    server = LeanHttpServer(handler, ServerLimits(**limits), quick)
     server.port = await server.listen_tcp("127.0.0.1", 0)
     try:
         yield server
@@ -400,3 +401,109 @@ async def test_a_name_gets_one_port_for_all_of_its_addresses():
     ports = {sock.getsockname()[1] for listening in server._listening for sock in listening.sockets}
     await server.close(0)
     assert ports == {port}
+
+
+# -- handlers that nobody waits for
+
+
+class Quick:
+    """Takes what begins with /quick, and answers when it is told to."""
+
+    def __init__(self):
+        self.taken, self.left, self.stopped = [], 0, 0
+
+    def __call__(self, request):
+        if not request.path.startswith("/quick"):
+            return False
+        self.taken.append(request)
+        request.on_leave(self.leave)
+        request.on_stop(self.stop)
+        return True
+
+    def leave(self):
+        self.left += 1
+
+    def stop(self):
+        self.stopped += 1
+
+    def answer(self):
+        request = self.taken.pop(0)
+        request.answer(HttpReply(body=request.path.encode()))
+
+
+async def test_a_quick_handler_answers_what_it_takes_in_order_with_the_rest():
+    quick = Quick()
+    async with serving(quick=quick) as server, wire(server) as (reader, writer):
+        writer.write(GET % b"quick1" + GET % b"slow" + GET % b"quick2")
+        await until(lambda: quick.taken)
+        assert len(quick.taken) == 1
+        quick.answer()
+        assert (await answer(reader))[2] == b"/quick1"
+        assert "X-Path: /slow" in (await answer(reader))[1]
+        await until(lambda: quick.taken)
+        quick.answer()
+        assert (await answer(reader))[2] == b"/quick2"
+
+
+async def test_a_quick_handler_that_fails_is_answered_for(caplog):
+    def fails(request):
+        raise RuntimeError("oh")
+
+    async with serving(quick=fails) as server, wire(server) as (reader, writer):
+        writer.write(GET % b"")
+        assert (await answer(reader))[0] == 500
+    assert "a request failed" in caplog.text
+
+
+async def test_what_a_quick_handler_cannot_send_or_gives_up_is_a_failure(caplog):
+    quick = Quick()
+    async with serving(quick=quick) as server, wire(server) as (reader, writer):
+        for end in (
+            lambda request: request.answer(HttpReply(200, (("X", "a\nb"),))),
+            lambda request: request.answer(None),
+            lambda request: request.fail(),
+        ):
+            writer.write(GET % b"quick")
+            await until(lambda: quick.taken)
+            end(quick.taken.pop())
+            assert (await answer(reader))[0] == 500
+
+
+async def test_a_quick_handler_hears_that_its_client_has_left_and_may_still_answer():
+    quick = Quick()
+    async with serving(quick=quick) as server:
+        async with wire(server) as (_, writer):
+            writer.write(GET % b"quick")
+            await until(lambda: quick.taken)
+        await until(lambda: quick.left)
+        quick.answer()
+        async with wire(server) as (reader, writer):
+            writer.write(GET % b"")
+            assert (await answer(reader))[0] == 200
+    assert quick.stopped == 0
+
+
+async def test_a_server_that_closes_waits_for_quick_handlers_and_then_answers_for_them():
+    quick = Quick()
+    async with (
+        serving(quick=quick) as server,
+        wire(server) as (reader, writer),
+        wire(server) as (other, more),
+    ):
+        writer.write(GET % b"quick1")
+        await until(lambda: quick.taken)
+        closing = spawn(server.close(PATIENCE), "closing", awaited=True)
+        await until(lambda: server.closing)
+        await asyncio.sleep(0)
+        assert not closing.done()
+        quick.answer()
+        assert (await answer(reader))[2] == b"/quick1"
+        await closing
+        assert await other.read() == b""
+        more.close()
+    async with serving(quick=quick) as server, wire(server) as (reader, writer):
+        writer.write(GET % b"quick")
+        await until(lambda: quick.taken)
+        await server.close(0.0)
+        assert (await answer(reader))[0] == 503
+    assert quick.stopped == 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 
+import pytest
+
 from awf.bootstrap import App
 from awf.domain.redaction import Masker
 from awf.infrastructure.telemetry.logs import LogListener, set_up_logging
@@ -51,6 +53,21 @@ def test_console_lines_carry_the_fields(tmp_path):
     logging.getLogger("awf.run").info("hello", extra={"fields": {"path": "a", "empty": ""}})
     set_up_logging("error", "console", None, Masker())
     assert "hello  path=a" in (tmp_path / "log").read_text()
+
+
+@pytest.mark.parametrize("form", ["console", "json"])
+def test_names_values_and_patterns_are_kept_out_of_the_log(tmp_path, form):
+    masker = Masker()
+    masker.add("known", "opensesame")
+    set_up_logging("info", form, str(tmp_path / "log"), masker)
+    token = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0fG3hJ6"
+    logging.getLogger("awf.run").info("saw %s and opensesame", token, extra={"fields": {"path": "a"}})
+    if form == "json":
+        logging.getLogger("awf.run").info("call", extra={"fields": {"headers": {"Cookie": "sid=1"}}})
+    set_up_logging("error", "console", None, Masker())
+    text = (tmp_path / "log").read_text()
+    assert "saw *** and ***" in text
+    assert "sid=1" not in text
 
 
 def test_without_a_level_nothing_listens(lab):

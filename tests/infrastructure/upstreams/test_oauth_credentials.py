@@ -76,6 +76,14 @@ async def test_a_token_is_fetched_once_and_kept(web, credentials):
     assert headers["content-type"] == "application/x-www-form-urlencoded"
 
 
+async def test_a_token_is_told_before_it_is_used(web, credentials):
+    told = []
+    ours = await credentials(TokenServer(web), on_token=told.append)
+
+    assert [await ours.token(), await ours.token(), await ours.token(refresh=True)] == ["t1", "t1", "t2"]
+    assert told == ["t1", "t2"]
+
+
 async def test_callers_at_the_same_time_share_one_request(web, credentials):
     server = TokenServer(web)
     ours = await credentials(server)

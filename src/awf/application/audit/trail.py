@@ -89,10 +89,11 @@ class AuditTrail:
 
 
 def _looked_for(wanted: AuditFilter) -> AuditFilter:
-    """Only what every record of an event is sure to have: an effect by itself does not say all that its call does."""
+    """The records that can have to do with what is wanted."""
     kinds = wanted.kinds or ("call",)
     records = _CALLS if "call" in kinds else ()
-    return AuditFilter(kinds=(*records, *(kind for kind in kinds if kind not in _CALLS)))
+    chosen = (*records, *(kind for kind in kinds if kind not in _CALLS))
+    return msgspec.structs.replace(wanted, kinds=chosen, every_effect=True)
 
 
 def _fits(event: ToolAuditEvent, wanted: AuditFilter) -> bool:

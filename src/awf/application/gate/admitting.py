@@ -40,21 +40,37 @@ class Admitting:
         return await self._contexts.load(origin.context)
 
     async def decided(self, passage: Passage) -> Decision:
-        """The level first: no rule can open what it has closed."""
-        tool, origin = passage.tool, passage.origin
-        label = self._contexts.label(origin.context)
-        if label is None:
+        while True:
+            decision = self.decided_now(passage)
+            if decision is not None:
+                return decision
+            known = passage.label is not None
             try:
-                label = await self.label(origin)
+                if known:
+                    await self._grants.refresh()
+                else:
+                    passage.label = await self.label(passage.origin)
             except AwfError as error:
-                return _denied(f"{error.message} {error.hint}".strip(), "context:refused")
+                return unavailable_decision(error, "grants:unavailable" if known else "context:refused")
+
+    def decided_now(self, passage: Passage) -> Decision | None:
+        """The level first: no rule can open what it has closed. None: something has to be looked up first.
+
+        A label that was looked up counts once: it may be another one the next time.
+        """
+        tool, origin = passage.tool, passage.origin
+        label = self._contexts.label(origin.context) or passage.label
         passage.label = label
+        if label is None:
+            return None
         closed = level_decision(tool, label)
         if closed is not None:
             return closed
         decision = tool.rules.decide(CallView(passage.arguments, origin.seen, label))
         if decision.verdict != "deny" and (tool.required or origin.grant_ids):
-            coverage = await self.coverage(tool, origin)
+            coverage = self._grants.covering(tool.required, origin.holder, origin.grant_ids)
+            if coverage is None:
+                return None
             passage.grants, passage.approvals = coverage.grant_ids, coverage.approval_ids
             if coverage.missing:
                 return missing_decision(tool, coverage, origin)
@@ -93,8 +109,13 @@ def missing_decision(tool: GatedTool, coverage: Coverage, origin: Origin) -> Dec
     return msgspec.structs.replace(decision, details=details)
 
 
+def unavailable_decision(error: AwfError, code: str) -> Decision:
+    """What nobody can look up is refused."""
+    return _denied(f"{error.message} {error.hint}".strip(), code)
+
+
 def confirmed_decision(tool: GatedTool, decision: Decision) -> Decision:
-    if decision.verdict != "allow":
+    if decision.verdict != "allow" or decision.shadowed:
         return decision
     reason = f"{tool.facts.name} has to be approved each time."
     return msgspec.structs.replace(decision, verdict="allow_with_confirm", reason=reason, code="confirmation")

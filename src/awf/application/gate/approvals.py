@@ -193,6 +193,10 @@ class ApprovalDesk:
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
+    def version(self) -> int:
+        """Another number as soon as anything was asked or answered, in whichever process. Raises `AwfError`."""
+        return self._store.version()
+
     async def find(self, approval_id: str) -> Approval | None:
         found = await self._store.find(approval_id)
         return as_of(found, self._clock()) if found is not None else None
@@ -231,7 +235,6 @@ def _details(approval: Approval) -> dict[str, Any]:
         "tool_id": approval.tool_id,
         "context": approval.context,
         "client": approval.client,
-        "input_hash": approval.arguments_hash,
         "reason": approval.reason,
         "rule": approval.rule,
         "approval_id": approval.approval_id,

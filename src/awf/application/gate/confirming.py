@@ -99,9 +99,13 @@ class Confirming:
 
     async def answered(self, approval_id: str, origin: Origin, said: Said) -> None:
         """The person behind a client has answered a question of an earlier call of the same context."""
-        asked = await self.desk.find(approval_id)
-        if asked is not None and asked.context == origin.context and asked.status == "pending":
+        asked = await self.asked(approval_id, origin)
+        if asked is not None and asked.status == "pending":
             await self._said(asked, said)
+
+    async def asked(self, approval_id: str, origin: Origin) -> Approval | None:
+        found = await self.desk.find(approval_id)
+        return found if found is not None and found.context == origin.context else None
 
     def _summary(self, passage: Passage) -> str:
         """For the eyes of whoever decides."""

@@ -150,7 +150,7 @@ class ToolRules:
             decisions = self._at_once(call, found)
         except ExpressionError:
             decisions = list(self.one_by_one(call, found or self.reader.read(call.arguments)))
-        return decisions[0] if len(decisions) == 1 else strictest(list(dict.fromkeys(decisions)))
+        return decisions[0] if len(decisions) == 1 else strictest(decisions)
 
     def _at_once(self, call: CallView, found: ArgumentFacts | None) -> list[Decision]:
         matches = self._matches

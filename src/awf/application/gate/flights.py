@@ -34,7 +34,7 @@ class Flights:
         if label.confidentiality == "public":
             return
         for passage in list(self._by_context.get(change.context_id, ())):
-            if passage.revoked:
+            if passage.revoked or passage.raising:
                 continue
             end = "was stopped, and may have happened" if passage.under_way else "was not made"
             passage.revoked = (

@@ -14,17 +14,26 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from awf.application.gate.admitting import Admitting, confirmed_decision, level_decision, missing_decision
+from awf.application.gate.admitting import (
+    Admitting,
+    confirmed_decision,
+    level_decision,
+    missing_decision,
+    unavailable_decision,
+)
 from awf.application.gate.confirming import Confirming
 from awf.application.gate.entries import decision_entry, effect_entry, unknown_entry
 from awf.application.gate.explaining import Stage
 from awf.application.gate.flights import Flights
+from awf.application.gate.output_limits import bounds_of
 from awf.application.gate.passage import GatedTool, Passage
 from awf.application.gate.releasing import Releasing
 from awf.application.gate.tool_facts import tool_facts
 from awf.application.tools.pipeline import error_code
 from awf.domain.audit import AuditUnavailable
 from awf.domain.canonical import canonical
+from awf.domain.errors import AwfError
+from awf.domain.label import PLAIN
 from awf.domain.policy import Decision
 from awf.domain.tool import ToolFailure
 
@@ -38,11 +47,13 @@ if TYPE_CHECKING:
     from awf.application.gate.origin import Asking, Origin, Said
     from awf.application.gate.passage import Gated
     from awf.application.gate.recording import Recorder
+    from awf.application.gate.releasing import Released
     from awf.application.gate.spooling import Spooler
+    from awf.domain.audit import AuditEntry
     from awf.domain.gate_file import GateKeys
     from awf.domain.label import Label
     from awf.domain.override import ToolOverride
-    from awf.domain.ports.artifact_store import ArtifactStore
+    from awf.domain.ports.artifact_store import Artifact, ArtifactStore
     from awf.domain.ports.surroundings import Surroundings
     from awf.domain.redaction.redactor import Redactor
     from awf.domain.tool import CallContext, ToolResult
@@ -142,8 +153,10 @@ class Gate:
         self, gated: Gated, arguments: Mapping[str, Any], call: CallContext, carry_out: Carry
     ) -> ToolResult:
         """The result, as the agent may see it. Raises `ToolFailure` for what may not be, `NeedsInput` for what waits."""
+        if gated.admitted is not None:
+            return await self._carried_out(gated.admitted, call, carry_out)
         passage = Passage(gated.tool, arguments, gated.origin, call.call_id)
-        if not gated.tool.facts.open_world:
+        if not gated.tool.facts.open_world or self._shadow:
             return await self._passed(passage, gated.asking, call, carry_out)
         passage.task = asyncio.current_task()
         self._flights.begin(passage)  # before its context is looked at: from here on nothing is missed
@@ -160,8 +173,12 @@ class Gate:
         self, passage: Passage, asking: Asking | None, call: CallContext, carry_out: Carry
     ) -> ToolResult:
         await self._admit(passage, asking)
+        return await self._carried_out(passage, call, carry_out)
+
+    async def _carried_out(self, passage: Passage, call: CallContext, carry_out: Carry) -> ToolResult:
         passage.began = self._monotonic()
         try:
+            await self._prepare(passage)
             if passage.revoked:  # while it was decided
                 raise ToolFailure("PERMISSION_DENIED", passage.revoked)  # noqa: TRY301  recorded as all failures are
             passage.under_way = True
@@ -170,23 +187,32 @@ class Gate:
             else:
                 result = await _in_time(passage, carry_out(call))
             passage.under_way = False
-        except asyncio.CancelledError:
-            await self._ended(passage, "PERMISSION_DENIED" if passage.revoked else "CANCELLED")
+        except (Exception, asyncio.CancelledError) as error:
+            await self._ended(passage, _code_of(passage, error))
             raise
-        except ToolFailure as failure:
-            await self._ended(passage, failure.code)
-            raise
-        except Exception:
-            await self._ended(passage, "EXECUTION_FAILED")
-            raise
-        return await self._released(passage, result)
+        return await self.arrived(passage, result)
+
+    async def _prepare(self, passage: Passage) -> None:
+        """The context knows what comes."""
+        label = passage.tool.label
+        if passage.label is None or label == PLAIN or self.contexts.has(passage.origin.context, label):
+            return
+        passage.raising = True  # what it brings itself is no reason to stop it
+        try:
+            await self.contexts.raise_(passage.origin.context, label, passage.tool.facts.id)
+        finally:
+            passage.raising = False
 
     async def _admit(self, passage: Passage, asking: Asking | None) -> None:
         self._fingerprint(passage)
         decision = await self._admitting.decided(passage)
         if decision.verdict == "allow_with_confirm" and not self._shadow:
-            decision = await self._confirming.confirmed(passage, decision, asking)
+            try:
+                decision = await self._confirming.confirmed(passage, decision, asking)
+            except AwfError as error:  # nobody can say who has answered what
+                decision = unavailable_decision(error, "approval:unavailable")
             if decision.verdict == "allow":  # time has passed: what was allowed then must be so still
+                passage.label = None
                 again = await self._admitting.decided(passage)
                 decision = again if again.verdict == "deny" else decision
         if self._shadow and decision.verdict != "allow":
@@ -199,7 +225,6 @@ class Gate:
         await self._begun(passage)
 
     async def _begun(self, passage: Passage) -> None:
-        """Recorded, and the context knows what comes."""
         tool = passage.tool
         try:
             await self.recorder.record(
@@ -208,31 +233,89 @@ class Gate:
         except AuditUnavailable as reason:
             text = f"{tool.facts.name} was not called: nothing can be recorded now ({reason}), and it may change something."
             raise ToolFailure("PERMISSION_DENIED", text) from reason
-        assert passage.label is not None
-        if not passage.label.covers(tool.label):
-            await self.contexts.raise_(passage.origin.context, tool.label, tool.facts.id)
 
-    async def _released(self, passage: Passage, result: ToolResult) -> ToolResult:
-        tool = passage.tool
+    async def _released(self, passage: Passage, result: ToolResult) -> Released:
+        """The label is safe before the result is handed out, also where a person has reset it meanwhile."""
+        tool, context = passage.tool, passage.origin.context
         released = await self._releasing.released(passage, result)
-        if released.label is not tool.label:
-            await self.contexts.raise_(passage.origin.context, released.label, tool.facts.id)
+        label = released.label
+        if passage.label is not None and label != PLAIN and not self.contexts.has(context, label):
+            await self.contexts.raise_(context, label, tool.facts.id)
         if released.artifact is not None:
             details = {"tool_id": tool.facts.id, "request_id": passage.request_id}
             about = {"artifact_id": released.artifact.artifact_id, "bytes": released.artifact.byte_size}
             await self.recorder.note("spooled", {**details, **about})
+        return released
+
+    async def _handed_over(self, passage: Passage, released: Released) -> ToolResult:
+        tool, code = passage.tool, error_code(released.result)
         try:
-            await self._ended(
-                passage, error_code(released.result), released.output_hash, needed=tool.facts.consequential
-            )
+            await self._ended(passage, code, released.output_hash, needed=tool.facts.consequential)
         except AuditUnavailable as reason:
             text = f"{tool.facts.name} was called, but what came of it cannot be recorded ({reason}), so it is kept back."
             raise ToolFailure("EXECUTION_FAILED", text) from reason
         return released.result
 
     async def _ended(self, passage: Passage, error: str, output: str = "", *, needed: bool = False) -> None:
+        await self.recorder.record(self._effect(passage, error, output), needed=needed)
+
+    # The same in two steps, for calls that wait for nobody but their server
+
+    def admit_now(
+        self, tool: GatedTool, arguments: Mapping[str, Any], origin: Origin, request_id: str
+    ) -> Passage | None:
+        """A call that may be made, and about which nobody has to be asked first. None: `through` is the way.
+
+        Nothing has been recorded yet: `depart` does that.
+        """
+        if tool.facts.open_world or self._shadow or not self.recorder.is_immediate:
+            return None
+        passage = Passage(tool, arguments, origin, request_id)
+        self._fingerprint(passage)
+        decision = self._admitting.decided_now(passage)
+        if decision is None or decision.verdict != "allow":
+            return None
+        if not self._has(passage, tool.label):
+            return None
+        passage.decision = decision
+        return passage
+
+    def _has(self, passage: Passage, label: Label) -> bool:
+        """Whether its context has this label already, for certain."""
+        try:
+            return label == PLAIN or self.contexts.has(passage.origin.context, label)
+        except AwfError:  # the other way tells
+            return False
+
+    def depart(self, passage: Passage) -> bool:
+        """It is recorded, and may go. False: not now."""
+        passage.began = self._monotonic()
+        return self.recorder.record_now(decision_entry(passage, self._clock()))
+
+    def arrive(self, passage: Passage, result: ToolResult) -> ToolResult | None:
+        """What the agent gets. None: that takes longer; `arrived` is the way."""
+        released = self._releasing.released_now(passage, result)
+        if released is None or not self._has(passage, released.label):
+            return None
+        entry = self._effect(passage, error_code(released.result), released.output_hash)
+        return released.result if self.recorder.record_now(entry) else None
+
+    async def arrived(self, passage: Passage, result: ToolResult) -> ToolResult:
+        """Raises `ToolFailure`."""
+        try:
+            released = await self._released(passage, result)
+        except (Exception, asyncio.CancelledError) as error:
+            await self._ended(passage, _code_of(passage, error))
+            raise
+        return await self._handed_over(passage, released)
+
+    def lost(self, passage: Passage, error: str) -> None:
+        """It comes to nothing. What cannot be recorded now is recorded later."""
+        self.recorder.keep_or_record(self._effect(passage, error))
+
+    def _effect(self, passage: Passage, error: str, output: str = "") -> AuditEntry:
         taken = int((self._monotonic() - passage.began) * 1000)
-        await self.recorder.record(effect_entry(passage, self._clock(), taken, error, output), needed=needed)
+        return effect_entry(passage, self._clock(), taken, error, output)
 
     # Calls that come to nothing
 
@@ -261,6 +344,21 @@ class Gate:
             encoded = canonical(self._redactor.redacted(value, keys))
         return hashlib.sha256(encoded).hexdigest()
 
+    # What was put aside
+
+    @property
+    def cuts(self) -> bool:
+        """Whether results may be too long."""
+        overrides = self._parts.overrides.values()
+        return bounds_of(self.keys.limits) is not None or any(one.limits is not None for one in overrides)
+
+    async def has_read(self, origin: Origin, artifact: Artifact) -> None:
+        """Somebody reads on in a result of their own; what it is, they know."""
+        await self.contexts.raise_(origin.context, artifact.label, artifact.tool_id)
+        details = {"tool_id": artifact.tool_id, "request_id": artifact.request_id, "context": origin.context}
+        about = {"artifact_id": artifact.artifact_id, "read": True}
+        await self.recorder.note("spooled", {**details, **about})
+
     # People
 
     @property
@@ -271,9 +369,24 @@ class Gate:
     def asks_clients(self) -> bool:
         return self.keys.approvals.ask_client
 
+    @property
+    def lets_all_pass(self) -> bool:
+        """Whether what is decided is only recorded."""
+        return self._shadow
+
+    async def asked(self, approval_id: str, origin: Origin) -> bool:
+        """Whether this is a question of an earlier call of the same context."""
+        return await self._confirming.asked(approval_id, origin) is not None
+
     async def answered(self, approval_id: str, origin: Origin, said: Said) -> None:
         """The person behind a client has answered a question of an earlier call of the same context."""
         await self._confirming.answered(approval_id, origin, said)
+
+
+def _code_of(passage: Passage, error: BaseException) -> str:
+    if isinstance(error, asyncio.CancelledError):
+        return "PERMISSION_DENIED" if passage.revoked else "CANCELLED"
+    return error.code if isinstance(error, ToolFailure) else "EXECUTION_FAILED"
 
 
 async def _in_time(passage: Passage, work: Awaitable[ToolResult]) -> ToolResult:

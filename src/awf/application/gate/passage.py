@@ -42,6 +42,7 @@ class Gated(NamedTuple):
     tool: GatedTool
     origin: Origin
     asking: Asking | None = None
+    admitted: Passage | None = None  # by `admit_now`, and recorded; then it only has to be carried out
 
 
 class Passage:
@@ -55,6 +56,7 @@ class Passage:
         "input_hash",
         "label",
         "origin",
+        "raising",
         "request_id",
         "revoked",
         "task",
@@ -78,4 +80,5 @@ class Passage:
         self.label: Label | None = None  # of the context, before the call
         self.revoked = ""  # why it was stopped on its way
         self.task: asyncio.Task[Any] | None = None
+        self.raising = False  # the label of its own context
         self.under_way = False  # it has left us and not come back

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ class Recorder:
         self._clock = clock
         self._missed: deque[AuditEntry] = deque(maxlen=KEPT)
         self._lost = 0
+        self._catching_up = asyncio.Lock()
 
     async def record(self, entry: AuditEntry, *, needed: bool) -> None:
         """Raises `AuditUnavailable` when it is needed and cannot be done; else it is kept for later."""
@@ -36,7 +38,9 @@ class Recorder:
             return
         try:
             if self._missed:
-                await self._catch_up(self.log)
+                async with self._catching_up:  # whoever comes meanwhile waits, lest entries are added twice
+                    if self._missed:
+                        await self._catch_up(self.log)
             pending = self.log.record(entry)
             if pending is not None:
                 await pending
@@ -44,6 +48,26 @@ class Recorder:
             if needed:
                 raise
             self._keep(entry, reason)
+
+    @property
+    def is_immediate(self) -> bool:
+        """Whether what is recorded is safe at once, without waiting for anyone."""
+        return not self._missed and (self.log is None or self.log.is_immediate)
+
+    def record_now(self, entry: AuditEntry) -> bool:
+        """Only where it is immediate. False: it was not recorded."""
+        if self.log is None:
+            return True
+        try:
+            self.log.record(entry)
+        except AuditUnavailable:
+            return False
+        return True
+
+    def keep_or_record(self, entry: AuditEntry) -> None:
+        """What has happened already, and nobody waits for."""
+        if self._missed or not self.record_now(entry):
+            self._keep(entry, AuditUnavailable("it cannot be written"))
 
     async def tell(self, entry: AuditEntry) -> None:
         """Something that has happened already, whether or not it can be recorded now."""

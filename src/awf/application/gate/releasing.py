@@ -41,6 +41,9 @@ class Releasing:
         label = passage.tool.label
         if result.meta:
             label = joined(label, stated_label(result.meta))
+        meta = raw.get("_meta")
+        if meta and self._redactor.holds_values(canonical(meta)):
+            raw = {**raw, "_meta": self._redactor.without_values(meta)}
         artifact, encoded = None, canonical(_payload(raw))
         bounds = passage.tool.bounds
         if bounds is not None and (cut := limited(raw, bounds, encoded)) is not None:
@@ -51,9 +54,23 @@ class Releasing:
         if self._redactor.suspicious(encoded, keys):
             raw, encoded = self._cleaned(raw, encoded, keys)
         output = hashlib.sha256(encoded).hexdigest()
-        if raw is not result.raw and (raw is not whole or result.raw is not None):
+        if raw is not whole:
             result = received(raw, whole=result.raw is not None)
         return Released(result if label == PLAIN else labelled(result, label), label, output, artifact)
+
+    def released_now(self, passage: Passage, result: ToolResult) -> Released | None:
+        """The same for a result of the usual kind; None for others."""
+        raw, bounds = result.raw, passage.tool.bounds
+        if raw is None or "_meta" in raw:
+            return None
+        encoded = canonical(raw)
+        if bounds is not None and limited(raw, bounds, encoded) is not None:
+            return None
+        if self._redactor.suspicious(encoded, passage.origin.redact_keys):
+            return None
+        label = passage.tool.label
+        output = hashlib.sha256(encoded).hexdigest()
+        return Released(result if label == PLAIN else labelled(result, label), label, output)
 
     def _cleaned(
         self, raw: dict[str, Any], encoded: bytes, keys: tuple[str, ...]

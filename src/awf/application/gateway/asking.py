@@ -105,6 +105,8 @@ async def answer_of(params: dict[str, Any], exchange: Exchange, gated: Gated) ->
     state, answers = params.get("requestState"), params.get("inputResponses")
     if not isinstance(state, str) or not state.startswith(STATE):
         return params
+    if not await gated.gate.asked(state.removeprefix(STATE), gated.origin):
+        return params  # of a gateway behind this one, or made up
     given = answers.get(KEY) if isinstance(answers, dict) else None
     if isinstance(given, dict) and gated.gate.asks_clients and _takes_forms(exchange.client.capabilities):
         said = said_in(given, exchange.client.name)

@@ -21,8 +21,10 @@ from awf.domain.tool import ToolFailure, ToolResult
 from awf.domain.value_source import CallFacts, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
+    from awf.application.gate.gate import Gate
+    from awf.application.gate.passage import Passage
     from awf.application.gateway.call_book import CallBook, Outcome
     from awf.application.gateway.client import Client, Exchange
     from awf.application.gateway.composition import CallPlan
@@ -68,6 +70,7 @@ class ToolCalls:
         if offer.mirrored and client.modern and exchange.headers:
             _match_headers(offer, exchange.headers, arguments)
         objection: RpcError | None = None
+        answered = False
         gated: Gated | None = None
         if offer.gated is not None:
             gated = self._gated(offer.gated, exchange)
@@ -75,16 +78,19 @@ class ToolCalls:
                 params = await answer_of(params, exchange, gated)
 
         async def carry_out(context: CallContext) -> ToolResult:
-            nonlocal objection
+            nonlocal answered, objection
             try:
-                return await self.carry_out(offer, exchange, params, arguments, context)
+                result = await self.carry_out(offer, exchange, params, arguments, context)
             except RpcError as error:
                 objection = error
-                return failed("EXECUTION_FAILED", error.message)
+                answered = True
+                raise ToolFailure("EXECUTION_FAILED", error.message) from error
+            answered = True
+            return result
 
         entry = self._book.begun(published.server, published.tool, offer.tool.name, client.name)
         outcome: Outcome = "cancelled"
-        code = "CANCELLED"
+        code, reason = "CANCELLED", ""
         try:
             result = await self._pipeline.call(
                 offer.tool,
@@ -96,11 +102,13 @@ class ToolCalls:
                 gated=gated,
             )
             outcome, code = _outcome(result)
+            if code == "PERMISSION_DENIED" and not answered:  # so it is our own word, and no stranger's
+                reason = self._pipeline.observers.masker.mask(result.text)
         except NeedsInput as question:
-            outcome, code = "refused", "INPUT_REQUIRED"
+            outcome, code, reason = "refused", "INPUT_REQUIRED", "A person is asked first."
             return question_of(question.approval)
         finally:
-            self._book.ended(entry, outcome, code)
+            self._book.ended(entry, outcome, code, reason)
         if objection is not None:
             raise objection
         return self._for_client(client, result)
@@ -115,7 +123,8 @@ class ToolCalls:
 
     def _gated(self, known: KnownToGate, exchange: Exchange) -> Gated:
         origin = self._origins.of(exchange.client, exchange.headers)
-        return Gated(known.gate, known.tool, origin, ClientAsking(exchange))
+        asking = ClientAsking(exchange) if known.gate.asks_clients else None
+        return Gated(known.gate, known.tool, origin, asking, exchange.admitted)
 
     async def carry_out(
         self,
@@ -168,8 +177,6 @@ class ToolCalls:
         """
         if not self._pipeline.in_two_steps or "requestState" in params or "progressToken" in exchange.meta:
             return None
-        if offer.gated is not None:
-            return None
         client, published, server = exchange.client, offer.published, offer.server
         lane = server.lane_now(client)
         era = lane.upstream.era if lane is not None else None
@@ -178,6 +185,14 @@ class ToolCalls:
         crossing = None if era.modern is client.modern else era
         if crossing is not None and client.modern and client.interactive:
             return None
+        gate: Gate | None = None
+        passage: Passage | None = None
+        if offer.gated is not None:
+            gate, tool = offer.gated
+            origin = self._origins.of(client, exchange.headers)
+            passage = gate.admit_now(tool, arguments, origin, self._pipeline.new_id())
+            if passage is None or not _is_coarse(tool.timeout, server.config.patience):
+                return None
         plan = published.plan
         try:
             sent = arguments if plan.changes_nothing else _filled(plan, arguments, exchange)
@@ -186,25 +201,31 @@ class ToolCalls:
             return None
         meta = exchange.meta if crossing is None else upstream_meta(exchange.meta, client, crossing)
         passed = _passed(params, published.tool, sent, meta)
-        quick = exchange.task = QuickCall(self, offer, exchange, lane, passed, sent, crossing, tell)
+        if gate is not None and passage is not None and not gate.depart(passage):
+            return None
+        quick = exchange.task = QuickCall(self, offer, exchange, lane, passed, sent, crossing, tell, passage)
         pending = server.begin(exchange, "tools/call", passed, headers, lane, quick.came)
         if pending is None:
             exchange.task = None
+            exchange.admitted = passage  # and recorded: the other way only has to carry it out
             return None
+        if passage is not None and passage.tool.timeout is not None:
+            exchange.must_end_within(passage.tool.timeout)
         entry = self._book.begun(published.server, published.tool, offer.tool.name, client.name)
-        quick.begun(pending, entry, self._pipeline.begun(offer.tool, arguments))
+        known_as = passage.request_id if passage is not None else ""
+        quick.begun(pending, entry, self._pipeline.begun(offer.tool, arguments, known_as))
         return quick
 
     def concluded(
         self, quick: QuickCall, raw: dict[str, Any] | None, reason: Exception | None
-    ) -> dict[str, Any] | RpcError:
+    ) -> dict[str, Any] | RpcError | Coroutine[Any, Any, dict[str, Any]]:
         """What the client gets: the result, or the objection of the server."""
         offer, client, observing = quick.offer, quick.exchange.client, quick.observing
         objection: RpcError | None = None
         if raw is not None:
             if quick.crossing is not None:
                 raw = crossed("tools/call", raw, client, quick.crossing)
-            if observing is None and offer.published.plan.keeps(raw):
+            if observing is None and quick.passage is None and offer.published.plan.keeps(raw):
                 self._book.ended(quick.entry, "ok")  # nobody wants to look into it
                 return raw if client.version >= "2025-11-25" else self._lowering.result(client.version, raw)
             result = self._received(offer.published.plan, quick.sent, raw)
@@ -215,10 +236,32 @@ class ToolCalls:
             assert reason is not None
             error = self._failure(reason) if isinstance(reason, AwfError) else reason
             result = result_of(offer.tool, error)
-        if observing is not None:
-            observing.ended(NO_SPAN, result)
+        if quick.passage is not None and offer.gated is not None:
+            if raw is None:
+                offer.gated.gate.lost(quick.passage, _outcome(result)[1])
+            else:
+                released = offer.gated.gate.arrive(quick.passage, result)
+                if released is None:
+                    return self._released(quick, quick.passage, offer.gated.gate, result)
+                result = released
+        told = self._told(quick, result)
+        return objection or told
+
+    async def _released(
+        self, quick: QuickCall, passage: Passage, gate: Gate, result: ToolResult
+    ) -> dict[str, Any]:
+        """The gate has more to do with it than a glance."""
+        try:
+            result = await gate.arrived(passage, result)
+        except Exception as error:  # noqa: BLE001  whatever it is, the agent gets an answer
+            result = result_of(quick.offer.tool, error)
+        return self._told(quick, result)
+
+    def _told(self, quick: QuickCall, result: ToolResult) -> dict[str, Any]:
+        if quick.observing is not None:
+            quick.observing.ended(NO_SPAN, result)
         self._book.ended(quick.entry, *_outcome(result))
-        return objection or self._for_client(client, result)
+        return self._for_client(quick.exchange.client, result)
 
     async def answered(self, quick: QuickCall, raw: dict[str, Any]) -> dict[str, Any]:
         headers = quick.offer.published.plan.mirrored(quick.sent) or None
@@ -227,6 +270,8 @@ class ToolCalls:
         )
 
     def abandoned(self, quick: QuickCall) -> None:
+        if quick.passage is not None and quick.offer.gated is not None:
+            quick.offer.gated.gate.lost(quick.passage, "CANCELLED")
         if quick.observing is not None:
             quick.observing.ended(NO_SPAN, cancelled=True)
         self._book.ended(quick.entry, "cancelled", "CANCELLED")
@@ -245,6 +290,11 @@ def _passed(
     if meta:
         passed["_meta"] = meta
     return passed
+
+
+def _is_coarse(timeout: float | None, patience: float) -> bool:
+    """Whether the server's clockwork, which looks now and then, is exact enough for it."""
+    return timeout is None or timeout >= max(0.4, min(20.0, patience))
 
 
 def _facts(client: Client) -> dict[str, str]:

@@ -12,6 +12,7 @@ from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from awf.application.gate.passage import Passage
     from awf.application.gateway.places import Places
 
 __all__ = ["ABILITIES", "LEVELS", "Client", "Exchange", "Reach", "Work"]
@@ -179,6 +180,7 @@ class Exchange:
     __slots__ = (
         "_pauses",
         "_place",
+        "admitted",
         "client",
         "deadline",
         "headers",
@@ -206,6 +208,7 @@ class Exchange:
         self.patience = math.inf  # what its server has, in seconds
         self.deadline = math.inf  # by the monotonic clock; -inf: it was over
         self.task: Work | None = None  # what works on it, where that is known
+        self.admitted: Passage | None = None  # by the gate, before it was known how the call is made
         self._place: Places | None = None
         self._pauses = 0
 
@@ -230,6 +233,11 @@ class Exchange:
     def moved(self) -> None:
         if not self._pauses and self.deadline > 0:
             self.deadline = time.monotonic() + self.patience
+
+    def must_end_within(self, seconds: float) -> None:
+        """However patient its server is."""
+        self.patience = min(self.patience, seconds)
+        self.deadline = min(self.deadline, time.monotonic() + seconds)
 
     def hold(self) -> None:
         """Somebody else is to answer now. Its place at the server is for others from then on."""

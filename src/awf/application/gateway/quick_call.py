@@ -16,8 +16,9 @@ from awf.application.running.tasks import spawn
 from awf.domain.mcp import RpcError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
+    from awf.application.gate.passage import Passage
     from awf.application.gateway.call_book import Entry
     from awf.application.gateway.client import Exchange, Work
     from awf.application.gateway.lane import Lane
@@ -37,8 +38,8 @@ _log = logging.getLogger("awf.gateway")
 class Host(Protocol):
     def concluded(
         self, quick: QuickCall, raw: dict[str, Any] | None, reason: Exception | None
-    ) -> dict[str, Any] | RpcError:
-        """What the client gets for what came of it."""
+    ) -> dict[str, Any] | RpcError | Coroutine[Any, Any, dict[str, Any]]:
+        """What the client gets for what came of it; or the work that is left to know it."""
         ...
 
     async def answered(self, quick: QuickCall, raw: dict[str, Any]) -> dict[str, Any]:
@@ -63,6 +64,7 @@ class QuickCall:
         "lane",
         "observing",
         "offer",
+        "passage",
         "passed",
         "sent",
     )
@@ -77,6 +79,7 @@ class QuickCall:
         sent: dict[str, Any],
         crossing: Era | None,
         tell: Tell,
+        passage: Passage | None = None,
     ) -> None:
         self._host = host
         self.offer = offer
@@ -85,6 +88,7 @@ class QuickCall:
         self.passed = passed  # the params as the server gets them
         self.sent = sent  # the arguments among them
         self.crossing = crossing  # the server's era, if that is not the client's
+        self.passage = passage  # through the gate, where there is one
         self._tell = tell
         self._pending: Work | None = None
         self.entry: Entry
@@ -129,7 +133,21 @@ class QuickCall:
         except Exception:  # noqa: BLE001  whoever waits must get an answer
             _log.exception("the answer of %s could not be passed on", self.offer.tool.name)
             outcome = RpcError(-32603, _FAILED)
-        self._leave(outcome)
+        if isinstance(outcome, dict | RpcError):
+            self._leave(outcome)
+        else:
+            spawn(self._finish(outcome), "the rest of a call")
+
+    async def _finish(self, rest: Coroutine[Any, Any, dict[str, Any]]) -> None:
+        """The call itself is over: it can no longer be cancelled, only be told."""
+        outcome: dict[str, Any] | RpcError | None = None
+        try:
+            outcome = await rest
+        except Exception:  # noqa: BLE001  whoever waits must get an answer
+            _log.exception("the answer of %s could not be passed on", self.offer.tool.name)
+            outcome = RpcError(-32603, _FAILED)
+        finally:
+            self._leave(outcome)
 
     def cancel(self) -> None:
         """As that of a task. The server is told; where it was too slow, the client as well."""

@@ -101,8 +101,8 @@ class CallPipeline:
 
         `call_id`: the caller's own name for the call. Raises `NeedsInput` where a person has to be asked by whoever calls.
         """
-        self._calls += 1
-        call_id = call_id or f"tool-{self._mark}{self._calls:x}"
+        admitted = gated.admitted if gated is not None else None
+        call_id = admitted.request_id if admitted is not None else call_id or self.new_id()
         observing = Observation(self.observers, tool, call_id, arguments)
         if self.observers.tracer.idle:
             context = CallContext(call_id=call_id, meta=meta, progress=progress)
@@ -131,12 +131,18 @@ class CallPipeline:
     def in_two_steps(self) -> bool:
         return self.observers.allow is None and self.observers.tracer.idle
 
-    def begun(self, tool: ToolDefinition, arguments: Mapping[str, Any]) -> Observation | None:
-        """The arguments fit. None: nobody wants to know of it."""
+    def new_id(self) -> str:
+        """For a call that somebody records before it is begun."""
         self._calls += 1
+        return f"tool-{self._mark}{self._calls:x}"
+
+    def begun(
+        self, tool: ToolDefinition, arguments: Mapping[str, Any], call_id: str = ""
+    ) -> Observation | None:
+        """The arguments fit. None: nobody wants to know of it. `call_id`: the one by which it is recorded."""
         if self.observers.record is None and not _log.isEnabledFor(logging.INFO):
             return None
-        return Observation(self.observers, tool, f"tool-{self._mark}{self._calls:x}", arguments)
+        return Observation(self.observers, tool, call_id or self.new_id(), arguments)
 
     async def _observed(
         self, tool: ToolDefinition, work: Awaitable[ToolResult], observing: Observation, span: Span

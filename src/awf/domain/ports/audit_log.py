@@ -18,6 +18,11 @@ class AuditLog(Protocol):
         """Which log this is."""
         ...
 
+    @property
+    def is_immediate(self) -> bool:
+        """Whether `record` never has to be waited for."""
+        ...
+
     def record(self, entry: AuditEntry) -> Awaitable[None] | None:
         """Safe from the end of this process when it returns None, or else when what it returns is done.
 

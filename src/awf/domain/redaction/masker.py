@@ -7,6 +7,7 @@ replaced by a mark that names it, and unsealed with the value held elsewhere.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from typing import TYPE_CHECKING, Any, Literal, get_origin, get_type_hints
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["JointMasker", "Masker", "secret_values"]
 
 _MASK = MASK.encode()
+_EMPTY = "* \t\r\n"
 _OPEN, _CLOSE, _SPELLED = "\ue000", "\ue001", "\ue002"
 _SEALED = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
 
@@ -33,15 +35,23 @@ class Masker:
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}  # value → name
+        self._passing: dict[str, tuple[str, ...]] = {}  # name → the last two values
         self._index: ValueIndex | None = None
         self._marks: dict[str, str] = {}  # spelling → what it is sealed as
 
     def add(self, name: str, value: str) -> None:
         """A value that is nothing but asterisks says nothing, and is what we would write for it."""
-        if len(value) >= SHORTEST and value not in self._names and value.strip("* \t\r\n"):
+        if len(value) >= SHORTEST and value not in self._names and value.strip(_EMPTY):
             self._names[value] = name
             self._index = None  # both are made anew when they are needed: values come by the dozen
             self._marks = {}
+
+    def renew(self, name: str, value: str) -> None:
+        """A value that passes, such as a token. It and the one before are known; neither is worth to be sealed."""
+        old = self._passing.get(name, ())
+        if len(value) >= SHORTEST and value not in old and value.strip(_EMPTY):
+            self._passing[name] = (*old[-1:], value)
+            self._index = None
 
     @property
     def values(self) -> dict[str, str]:
@@ -50,12 +60,13 @@ class Masker:
     @property
     def index(self) -> ValueIndex:
         if self._index is None:
-            spelled = (text for value in self._names for text in spellings(value))
+            values = itertools.chain(self._names, *self._passing.values())
+            spelled = (text for value in values for text in spellings(value))
             self._index = ValueIndex(text.encode("utf-8", "surrogatepass") for text in spelled)
         return self._index
 
     def mask(self, text: str) -> str:
-        masked = self._covered(text) if self._names else text
+        masked = self._covered(text) if self._names or self._passing else text
         return _SEALED.sub(MASK, masked) if _OPEN in masked else masked
 
     def _covered(self, text: str) -> str:
@@ -69,11 +80,14 @@ class Masker:
 
     def seal(self, text: str) -> str:
         data = text.encode("utf-8", "surrogatepass")
-        if not self._names or not self.index.may_hold(data):
+        if not self.index.may_hold(data):
             return text
         marks, parts, last = self._sealing(), [], 0
-        for start, end in _side_by_side(self.index.found(data)):
-            parts += [data[last:start], marks[data[start:end].decode("utf-8", "surrogatepass")].encode()]
+        for start, end in _side_by_side(self.index.places(data)):
+            parts += [
+                data[last:start],
+                marks.get(data[start:end].decode("utf-8", "surrogatepass"), MASK).encode(),
+            ]
             last = end
         return b"".join([*parts, data[last:]]).decode("utf-8", "surrogatepass")
 
@@ -122,13 +136,13 @@ class Masker:
 
     def map_struct(self, value: Any, change: Callable[[str], str]) -> Any:
         """A struct or plain data with every text changed, but for the words of our own that structs are made of."""
-        if not self._names and change != self.unseal:
+        if not self._names and not self._passing and change != self.unseal:
             return value
         return _walk(value, change)
 
     def may_begin(self, text: str) -> int:
         """How many characters at the end of a text may be the beginning of a secret that goes on."""
-        if not self._names:
+        if not self._names and not self._passing:
             return 0
         data = text.encode("utf-8", "surrogatepass")
         begun = self.index.begun(data)

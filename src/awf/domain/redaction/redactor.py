@@ -50,6 +50,8 @@ class Redactor:
     def __init__(self, masker: Masker, *, keys: Iterable[str] = (), patterns: Iterable[str] = ()) -> None:
         self._masker = masker
         self._own = _folded_all(keys)
+        own = b"".join(b"|" + re.escape(name) for name in sorted(self._own))
+        self._stems = re.compile(_STEMS.pattern + own) if own else _STEMS
         self._custom = CustomPatterns(patterns)
         self._seen: ValueIndex | None = None  # the spellings in text, and
         self._encoded = ValueIndex(())  # the same in JSON
@@ -61,9 +63,9 @@ class Redactor:
         if self.holds_values(encoded):
             return True
         plain = encoded.translate(FOLDED, _KEEPING_AT)
-        if _STEMS.search(plain) is not None or _RUN in encoded.translate(_RUNS):
+        if self._stems.search(plain) is not None or _RUN in encoded.translate(_RUNS):
             return self._looks_close(encoded, plain, keys)
-        if (self._own or keys) and self._names_own(plain, keys):
+        if keys and self._names_own(plain, keys):
             return True
         return bool(self._custom) and self._fits_custom(encoded)
 
@@ -113,7 +115,14 @@ class Redactor:
             return [self._redacted(item, is_secret, secret=secret) for item in value]
         if isinstance(value, bool) or not isinstance(value, int | float):
             return value
-        return MASK if secret or self._masker.index.spans(msgspec.json.encode(value)) else value
+        return MASK if secret or self._is_known(value) else value
+
+    def _is_known(self, number: float) -> bool:
+        """One that is too long to be written is taken for one."""
+        try:
+            return bool(self._masker.index.spans(msgspec.json.encode(number)))
+        except ValueError:
+            return True
 
     def _entry(
         self, name: Any, item: Any, is_secret: Callable[[str], bool], *, secret: bool
@@ -168,7 +177,7 @@ class Redactor:
             return [self._without_values(item) for item in value]
         if isinstance(value, bool) or not isinstance(value, int | float):
             return value
-        return MASK if self._masker.index.spans(msgspec.json.encode(value)) else value
+        return MASK if self._is_known(value) else value
 
 
 def _is_worth_a_look(text: str) -> bool:

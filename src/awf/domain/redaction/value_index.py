@@ -65,17 +65,29 @@ class ValueIndex:
 
     def spans(self, data: bytes) -> list[Span]:
         """Where the texts stand; what overlaps is one."""
-        return merged(self.found(data)) if self.may_hold(data) else []
-
-    def found(self, data: bytes) -> list[Span]:
-        """Every place of every text."""
-        found = []
-        for family in self._candidates(data).values():
-            for text in family:
-                at = data.find(text)
-                while at >= 0:
+        if not self.may_hold(data):
+            return []
+        found: list[Span] = []
+        for text in self._near(data):
+            end = 0
+            at = data.find(text)
+            while at >= 0:
+                if at < end:  # over itself, as in `abab` and `ababab`
+                    found[-1] = (found[-1][0], at + len(text))
+                else:
                     found.append((at, at + len(text)))
-                    at = data.find(text, at + 1)
+                end = at + len(text)
+                at = data.find(text, at + 1)
+        return merged(found)
+
+    def places(self, data: bytes) -> list[Span]:
+        """Every place of every text; they may overlap."""
+        found = []
+        for text in self._near(data):
+            at = data.find(text)
+            while at >= 0:
+                found.append((at, at + len(text)))
+                at = data.find(text, at + len(text))
         return found
 
     def begun(self, data: bytes) -> int:
@@ -98,12 +110,13 @@ class ValueIndex:
         at = bisect_right(self.texts, beginning)
         return at < len(self.texts) and self.texts[at].startswith(beginning)
 
-    def _candidates(self, data: bytes) -> _Families:
+    def _near(self, data: bytes) -> list[bytes]:
+        """The texts that have to be searched for."""
         near = {root: family for root, family in self._short.items() if root in data}
         for grams in self._grams:
             for gram in self._met(grams, data):
                 near |= grams.owners[gram]
-        return near
+        return [text for family in near.values() for text in family]
 
     @staticmethod
     def _met(grams: _Grams, data: bytes) -> set[int]:

@@ -75,8 +75,10 @@ class FileArtifacts:
                     stream.write(body)
                     stream.flush()
                     os.fsync(handle)
-                os.utime(part, (artifact.created_at, artifact.created_at))
                 os.replace(part, path)
+                with contextlib.suppress(FileNotFoundError):  # swept already
+                    # Only now: a part that looks old counts as left behind.
+                    os.utime(path, (artifact.created_at, artifact.created_at))
             except BaseException:
                 with contextlib.suppress(OSError):
                     os.unlink(part)

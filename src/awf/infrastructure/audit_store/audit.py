@@ -41,7 +41,7 @@ T = TypeVar("T")
 _log = logging.getLogger("awf.audit")
 _encode = msgspec.json.Encoder().encode
 _SOON_SECONDS = 0.1  # how long an entry may wait for company
-_COMPANY = 256
+_COMPANY = 1024
 _RETRY_SECONDS = 1.0
 _TRIES = 5
 _LONGEST = 256 * 1024  # of an entry; what is longer loses its details
@@ -93,6 +93,8 @@ class SqliteAudit:
         self._checkpoints.settings = settings
 
     # -- writing ---------------------------------------------------------------------------------------------------
+
+    is_immediate = True
 
     def record(self, entry: AuditEntry) -> None:
         try:
@@ -249,6 +251,7 @@ class SqliteAudit:
 
     def _signed(self) -> AuditCheckpoint | None:
         def finish(connection: sqlite3.Connection, sequence: int, head: str) -> None:
+            self._head = sequence
             if sequence:
                 self._checkpoints.sign(connection, sequence, head, self._clock())
 
@@ -257,7 +260,8 @@ class SqliteAudit:
             with self._translated():
                 self._merger.run(finish, thorough=False)
                 self._checkpoints.tell_witness()
-                found = list(stored_checkpoints(self._database.connection, self._database.origin))
+                newest = stored_checkpoints(self._database.connection, self._database.origin, self._head - 1)
+                found = list(newest)
         return found[-1] if found else None
 
     async def _read(self, look: Callable[[sqlite3.Connection], T]) -> T:
@@ -297,12 +301,13 @@ class SqliteAudit:
             self._full.set()
             self._wake.set()
             self._thread.join()
-        self._merged_quietly()
-        for spill in self._spills:
-            spill.close()
-        self._spills.clear()
-        self._merged_quietly()
-        self._database.close()
+        with self._merging:
+            self._merged_quietly()
+            for spill in self._spills:
+                spill.close()
+            self._spills.clear()
+            self._merged_quietly()
+            self._database.close()
 
 
 class _Translated:

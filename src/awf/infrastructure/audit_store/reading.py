@@ -50,6 +50,7 @@ def _conditions(where: AuditFilter | None) -> list[tuple[str, list[Any]]]:
     found: list[tuple[str, list[Any]]] = []
     if where.kinds:
         found.append((f"{_field('kind')} IN ({','.join('?' * len(where.kinds))})", list(where.kinds)))
+    others: list[tuple[str, list[Any]]] = []
     for condition, value in (
         (f"{_field('toolId')} GLOB ?", where.tool),
         (f"{_field('context')} = ?", where.context),
@@ -58,8 +59,13 @@ def _conditions(where: AuditFilter | None) -> list[tuple[str, list[Any]]]:
         (f"{_field('createdAt')} < ?", where.until),
     ):
         if value:
-            found.append((condition, [value]))
-    return found
+            others.append((condition, [value]))
+    if others and where.every_effect:
+        whole = " AND ".join(condition for condition, _ in others)
+        others = [
+            (f"({_field('kind')} = 'effect' OR ({whole}))", [value for _, one in others for value in one])
+        ]
+    return found + others
 
 
 def _field(name: str) -> str:

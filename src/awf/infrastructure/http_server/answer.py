@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 __all__ = ["has_body", "head_of", "refusal_bytes", "stream_head", "whole"]
 
 HEADS_KEPT = 256
+_WITHOUT_BODY = frozenset({204, 304})
 _OURS = frozenset({"content-length", "transfer-encoding", "connection", "date"})
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+Kind = tuple[int, tuple[tuple[str, str], ...]]  # status and headers
+_ready: dict[Kind, tuple[int, bytes]] = {}
 
 
 def whole(
@@ -31,9 +35,22 @@ def whole(
 
 def head_of(status: int, headers: Iterable[tuple[str, str]], length: int, last: bytes) -> bytes:
     """The same without the body."""
-    head = _head(status, tuple(headers))
-    size = b"Content-Length: %d\r\n" % length if has_body(status) else b""
-    return b"".join((head, _date_line(int(time.time())), size, last, b"\r\n"))
+    kind = status, tuple(headers)
+    second = int(time.time())
+    ready = _ready.get(kind)
+    if ready is None or ready[0] != second:
+        ready = _made_ready(kind, second)
+    if status in _WITHOUT_BODY:
+        return b"%b%b\r\n" % (ready[1], last)
+    return b"%bContent-Length: %d\r\n%b\r\n" % (ready[1], length, last)
+
+
+def _made_ready(kind: Kind, second: int) -> tuple[int, bytes]:
+    """Within one second, answers of one kind differ in their length only."""
+    if len(_ready) >= HEADS_KEPT:
+        _ready.clear()
+    made = _ready[kind] = (second, _head(*kind) + _date_line(second))
+    return made
 
 
 def stream_head(status: int, headers: Iterable[tuple[str, str]], *more: bytes) -> bytes:
@@ -49,7 +66,7 @@ def refusal_bytes(status: int, text: str) -> bytes:
 
 
 def has_body(status: int) -> bool:
-    return status not in {204, 304}
+    return status not in _WITHOUT_BODY
 
 
 @functools.lru_cache(maxsize=HEADS_KEPT)  # most answers have the same head

@@ -266,12 +266,14 @@ class HttpConnection(asyncio.Protocol):
             stream.close()
 
     def _send_reply(self, request: Request, reply: HttpReply) -> None:
-        asked = request.asked
-        keep = self.stays(asked)
-        head = head_of(reply.status, reply.headers, len(reply.body), connection_line(asked, keep=keep))
+        asked, body = request.asked, reply.body
+        keep = asked.keep and not self._house.closing
+        last = b"" if keep and not asked.old else connection_line(asked, keep=keep)
+        head = head_of(reply.status, reply.headers, len(body), last)
         if self._running is not request:
             return  # the client is gone
-        body = reply.body if asked.method != "HEAD" and has_body(reply.status) else b""
+        if asked.method == "HEAD" or not has_body(reply.status):
+            body = b""
         if len(body) > LONG_BODY:  # not worth a copy
             self._written += len(head) + len(body)
             self._transport.writelines((head, body))

@@ -34,10 +34,11 @@ def open_server(
     on_change: Callable[[], None] | None = None,
     *,
     http: Callable[[], HttpClient] | None = None,
+    on_token: Callable[[str], None] | None = None,
 ) -> McpServerTools:
     """Starts nothing yet. Placeholders and references have been resolved; `environment` is what its program inherits.
 
-    `http` makes the client of a server at an address, and is needed only for those.
+    `http` makes the client of a server at an address, and is needed only for those. `on_token` hears of OAuth tokens.
 
     Raises `AwfError` USER.MCP_PROXY.INVALID_SERVER for a configuration that cannot work.
     """
@@ -47,7 +48,7 @@ def open_server(
 
     def connect(on_notification: Callable[[dict[str, Any], object], None]) -> McpClient:
         client = http() if http is not None and server.url is not None else None
-        open_channel = _channels(name, server, runner, environment, client)
+        open_channel = _channels(name, server, runner, environment, client, on_token)
         release: dict[str, Any] = {"release": client.close} if client is not None else {}
         return _client(name, server, open_channel, on_notification=on_notification, **release)
 
@@ -64,11 +65,12 @@ class ServerWays:
         runner: CommandRunner,
         environment: Mapping[str, str],
         http: Callable[[], HttpClient],
+        on_token: Callable[[str], None] | None = None,
     ) -> None:
         self._name = name
         self._server = server
         self._http = http() if server.url is not None else None
-        self._open_channel = _channels(name, server, runner, environment, self._http)
+        self._open_channel = _channels(name, server, runner, environment, self._http, on_token)
 
     def open(self, guise: Guise, hearer: Hearer) -> McpClient:
         client = _client(
@@ -113,6 +115,7 @@ def _channels(
     runner: CommandRunner,
     environment: Mapping[str, str],
     http: HttpClient | None,
+    on_token: Callable[[str], None] | None,
 ) -> Callable[[Correlation], Channel]:
     if server.command is not None:
         from awf.infrastructure.upstreams.stdio import StdioChannel
@@ -122,7 +125,7 @@ def _channels(
         return lambda correlation: StdioChannel(name, command, runner, correlation)
     if http is None:
         raise TypeError("a server at an address needs `http`")
-    way, authorization = transport_of(server), _authorization(name, server, http)
+    way, authorization = transport_of(server), _authorization(name, server, http, on_token)
     return lambda correlation: _channel(way, name, server, http, correlation, authorization)
 
 
@@ -148,13 +151,14 @@ def _channel(
     return HttpChannel(name, http, url, headers, correlation, authorization=authorization)
 
 
-def _authorization(name: str, server: McpServer, http: HttpClient) -> Authorization | None:
+def _authorization(
+    name: str, server: McpServer, http: HttpClient, on_token: Callable[[str], None] | None
+) -> Authorization | None:
     """Outlives a connection, so that a token is fetched when it is needed and not with each of them."""
     given = server.oauth
     if given is None:
         return None
     from awf.infrastructure.upstreams.oauth import ClientCredentials
 
-    return ClientCredentials(
-        http, given.token_url, given.client_id, given.client_secret, given.scope, given.resource, name=name
-    ).authorization
+    client = given.client_id, given.client_secret, given.scope, given.resource
+    return ClientCredentials(http, given.token_url, *client, name=name, on_token=on_token).authorization

@@ -57,6 +57,7 @@ VARIABLES = {
 _PROCESSES = {
     "AWF_RUN_ID": "The id of the run.",
     "AWF_STEP": "The path of the step.",
+    "AWF_CONTEXT": "The security context of the run, where the project has a gate; an `awf` that is started by it belongs to it.",
     "AWF_ATTEMPT": "Which attempt it is, from 1.",
     "AWF_CODEX_API_KEY": "Only Codex gets this: the key given as its option `api_key`.",
     "AWF_PROCESS_TOKEN": "By this the processes that a step leaves behind are found and ended.",

@@ -12,6 +12,8 @@ from awf.infrastructure.upstreams.failures import ServerFault, nonsense, unavail
 from awf.infrastructure.upstreams.oauth.token_answer import Token, is_wrong_client, refused, token_in
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from awf.domain.ports.http_client import HttpClient
 
 __all__ = ["ClientCredentials"]
@@ -39,8 +41,11 @@ class ClientCredentials:
         resource: str = "",
         *,
         name: str = "",
+        on_token: Callable[[str], None] | None = None,
     ) -> None:
+        """`on_token` hears of each token before it is used, so that it can be kept secret."""
         self._http = http
+        self._on_token = on_token
         self._url = token_url
         self._id = client_id
         self._secret = client_secret
@@ -78,6 +83,8 @@ class ClientCredentials:
         try:
             async with asyncio.timeout(ASKING_SECONDS):
                 token = await self._fetch()
+            if self._on_token is not None:
+                self._on_token(token.text)
             kept = _Kept(token.text, asked_at + _use(token.lifetime))
         except ServerFault as reason:
             fault = reason

@@ -74,7 +74,7 @@ def list_events(
     app = make_app(storage=storage)
     events = (
         _asked(app, lambda: AuditTrail(app.audit).events(where, after=after, limit=limit, denied=denied))
-        if os.path.isdir(app.audit_folder)
+        if _is_begun(app)
         else []
     )
     if output == "json":
@@ -210,13 +210,19 @@ def _with_audit(storage: str | None) -> App:
     from awf.domain.errors import AwfError
 
     app = make_app(storage=storage)
-    if not os.path.isdir(app.audit_folder):
+    if not _is_begun(app):
         raise AwfError(
             "USER.AUDIT.NOT_FOUND",
             f"Nothing is recorded in {app.audit_folder}.",
             hint="Look elsewhere with --storage DIR.",
         )
     return app
+
+
+def _is_begun(app: App) -> bool:
+    """Looking makes no log. What stands in the way of one is told when it is opened."""
+    above = os.path.dirname(app.audit_folder)
+    return os.path.lexists(app.audit_folder) or (os.path.lexists(above) and not os.path.isdir(above))
 
 
 def _kinds(kind: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from awf.application.gateway.client import Exchange
@@ -24,7 +25,7 @@ from awf.interfaces.mcp.gateway.sessions import legacy_client
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from awf.application.gateway.client import Client
+    from awf.application.gateway.client import Client, Work
     from awf.application.gateway.gateway import Gateway
 
 __all__ = ["Conversation"]
@@ -57,7 +58,8 @@ class Conversation:
         self._profile = profile
         self._headers = headers or {}
         self._client: Client | None = None  # after the handshake of the older era
-        self._open: dict[Any, asyncio.Task[None]] = {}
+        self._open: dict[Any, Work] = {}
+        self._emptied: asyncio.Future[None] | None = None
 
     def is_full(self) -> bool:
         """As many requests as it may have wait for their answers; `on_enough` tells when there are fewer."""
@@ -132,16 +134,44 @@ class Conversation:
             text = f"Too many requests at once: {MOST_OPEN} wait for their answers."
             self._write(failure(request_id, RpcError(-32603, text)))
             return
+        if message["method"] == "tools/call" and self._begun(request_id, message):
+            return
         task = self._open[request_id] = spawn(self._serve(request_id, message), "a request")
         task.add_done_callback(lambda done: self._forget(request_id, done))
 
-    def _forget(self, request_id: Any, task: asyncio.Task[None]) -> None:
-        if self._open.get(request_id) is task:
+    def _begun(self, request_id: Any, message: dict[str, Any]) -> bool:
+        """A plain call is sent at once. What is not plain, or wrong, takes the usual way."""
+        try:
+            method, params, meta = request_parts(message)
+            client = self._asking(method, meta)
+        except RpcError:
+            return False
+        exchange = Exchange(client, request_id, self, meta=meta, headers=self._headers)
+        quick = self._gateway.begin_call(exchange, params, partial(self._told, request_id))
+        if quick is None:
+            return False
+        self._open[request_id] = quick
+        return True
+
+    def _told(self, request_id: Any, outcome: dict[str, Any] | RpcError | None) -> None:
+        self._forget(request_id, None)
+        if isinstance(outcome, RpcError):
+            self._write(failure(request_id, outcome))
+        elif outcome is not None:
+            self._write(success(request_id, outcome))
+
+    def _forget(self, request_id: Any, work: Work | None) -> None:
+        """None: whatever there is under this id; only what has one of its own ends so."""
+        if work is None:
+            self._open.pop(request_id, None)
+        elif self._open.get(request_id) is work:
             del self._open[request_id]
         self._listening.discard(request_id)
         if self._holding_up and len(self._open) <= ENOUGH_OPEN:
             self._holding_up = False
             self.on_enough()
+        if self._emptied is not None and not self._open and not self._emptied.done():
+            self._emptied.set_result(None)
 
     async def _serve(self, request_id: Any, message: dict[str, Any]) -> None:
         answer = await self._answered(message)
@@ -202,12 +232,14 @@ class Conversation:
         if self._client is not None:
             self._client.lost()  # nobody should wait for its answers
         if self._open:
-            await asyncio.wait(list(self._open.values()), timeout=patience)
+            self._emptied = asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._emptied], timeout=patience)
 
     async def close(self) -> None:
-        tasks = list(self._open.values())
-        for task in tasks:
-            task.cancel()
+        works = list(self._open.values())
+        for work in works:
+            work.cancel()
+        tasks = [work for work in works if isinstance(work, asyncio.Task)]
         if tasks:
             await asyncio.wait(tasks)
         if self._client is not None:

@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 JSON = ("Content-Type", "application/json")
+_PLAIN = (JSON,)
 encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
@@ -57,7 +58,7 @@ def failure(request_id: Any, error: RpcError) -> bytes:
 
 
 def json_reply(body: bytes, status: int = 200, headers: Sequence[tuple[str, str]] = ()) -> HttpReply:
-    return HttpReply(status, (JSON, *headers), body)
+    return HttpReply(status, (JSON, *headers) if headers else _PLAIN, body)
 
 
 def refusal(status: int, error: RpcError, request_id: Any = None) -> HttpReply:

@@ -1,0 +1,490 @@
+"""The gate in the gateway: calls of both eras, asked about, refused, relabelled and recorded. Each test goes both ways."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from awf.application.running.tasks import spawn
+from awf.domain.gate_file import Approvals, Levels, Limits
+from awf.domain.label import Label
+from awf.domain.mcp import RpcError
+from awf.domain.override import ToolOverride
+from awf.domain.policy import Policy, PolicyDefaults, PolicyRule
+from awf.testing.gate_lab import GateLab
+from awf.testing.memory_upstreams import MemoryServer, text
+
+pytestmark = pytest.mark.anyio
+PATIENT = 30.0
+FORMS = {"elicitation": {}}
+CHANGED = "notifications/tools/list_changed"
+ASK_MAIL = Policy(
+    rules=[PolicyRule(id="mail", action="*", tools=["mail:*"], decision="allow_with_confirm", reason="It sends.")],
+    defaults=PolicyDefaults(fallback="allow"),
+)  # fmt: skip
+LEVELS = {
+    "files:read": ToolOverride(policy_action="file.read", classification="confidential"),
+    "web:fetch": ToolOverride(policy_action="network.request"),
+}
+ANN = {"to": "ann"}
+YES = {"action": "accept", "content": {"allow": True}}
+
+
+def servers():
+    return {
+        "files": MemoryServer().tool("read", "secret words").tool("list", "names"),
+        "web": MemoryServer().tool("fetch", "a page"),
+        "mail": MemoryServer().tool("send", "sent"),
+    }
+
+
+@pytest.fixture
+def gate():
+    return GateLab()
+
+
+@pytest.fixture
+def gated(house, gate):
+    async def make(**file):
+        made = servers()
+        return await house(gate=gate, file={"overrides": LEVELS, "policy": ASK_MAIL, **file}, **made)
+
+    return make
+
+
+def said(result) -> str:
+    return result["content"][0]["text"]
+
+
+def is_refused(result) -> bool:
+    return result["isError"] is True and result["_meta"]["awf/error"]["code"] == "PERMISSION_DENIED"
+
+
+def sent(house) -> int:
+    return len(house.memory["mail"].seen("tools/call"))
+
+
+# -- levels ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("era", ["visitor", "modern"])
+async def test_after_a_secret_was_read_what_reaches_others_is_refused_and_never_sent(gated, gate, era):
+    house = await gated()
+    visitor = await getattr(house, era)()
+    assert said(await visitor.call("fetch")) == "a page"
+    read = await visitor.call("read")
+    assert read["_meta"]["awf/label"]["confidentiality"] == "confidential"
+    assert is_refused(await visitor.call("fetch"))
+    assert len(house.memory["web"].seen("tools/call")) == 1
+    assert gate.of_kind("decision")[-1].code == "level:open_world"
+
+
+@pytest.mark.parametrize("era", ["visitor", "modern"])
+async def test_another_session_of_the_same_context_is_refused_too_and_another_context_is_not(gated, era):
+    house = await gated()
+    await (await house.visitor()).call("read")
+    another = await getattr(house, era)()
+    assert is_refused(await another.call("fetch"))
+    assert said(await another.call("fetch", headers={"x-awf-context": "fresh"})) == "a page"
+    await another.call("read", headers={"x-awf-context": "fresh"})
+    third = await getattr(house, era)()
+    assert is_refused(await third.call("fetch", headers={"x-awf-context": "fresh"}))
+
+
+async def test_sessions_of_the_older_era_hear_of_it_and_see_fewer_tools_and_a_reset_gives_them_back(
+    gated, gate
+):
+    house = await gated()
+    reader, bystander = await house.visitor(), await house.visitor()
+    everything = await reader.tools()
+    await bystander.tools()
+    await reader.call("read")
+    for visitor in (reader, bystander):
+        await visitor.standing.until(CHANGED)
+        assert await visitor.tools() == [name for name in everything if name != "fetch"]
+    await gate.contexts.reset("gateway", "ann")
+    await reader.standing.until(CHANGED, 2)
+    assert await reader.tools() == everything
+    assert said(await reader.call("fetch")) == "a page"
+    assert gate.of_kind("context_reset")[0].details["by"] == "ann"
+
+
+async def test_lists_of_the_newer_era_stay_as_they_are(gated):
+    house = await gated()
+    visitor = await house.modern()
+    before = await visitor.ask("tools/list")
+    await visitor.call("read")
+    assert await visitor.ask("tools/list") == before
+
+
+async def test_in_shadow_mode_lists_stay_as_they_are(gated):
+    house = await gated(policy=Policy(shadow=True))
+    visitor = await house.visitor()
+    before = await visitor.tools()
+    await visitor.call("read")
+    assert await visitor.tools() == before
+    assert said(await visitor.call("fetch")) == "a page"
+
+
+async def test_a_call_under_way_to_others_is_stopped_and_its_server_is_told(gated, until):
+    house = await gated()
+    web = house.memory["web"]
+    held = web.hold("fetch")
+    visitor = await house.visitor()
+    fetching = visitor.begin("tools/call", {"name": "fetch"})
+    async with asyncio.timeout(PATIENT):
+        await held.reached()
+    await visitor.call("read")
+    assert is_refused(await fetching.answer())
+    await until(lambda: web.seen("notifications/cancelled"))
+
+
+async def test_a_name_that_was_not_minted_is_refused(gated, gate):
+    house = await gated(levels=Levels(contexts="minted"))
+    visitor = await house.modern()
+    assert is_refused(await visitor.call("list", headers={"x-awf-context": "mine"}))
+    made = await gate.contexts.mint()
+    assert said(await visitor.call("list", headers={"x-awf-context": made.context_id})) == "names"
+    assert said(await visitor.call("list")) == "names"  # the gateway's own
+
+
+async def test_a_header_that_can_be_no_context_is_refused_and_not_cut_to_another(gated, gate):
+    house = await gated()
+    visitor = await house.modern()
+    await gate.contexts.raise_("x" * 200, Label("secret"), "test")
+    for name in ("x" * 300, "a\x7fb"):
+        assert is_refused(await visitor.call("list", headers={"x-awf-context": name}))
+
+
+# -- the record --------------------------------------------------------------------------------------------------------
+
+
+async def test_what_does_not_fit_and_what_does_not_exist_is_recorded(gated, gate):
+    house = await gated()
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    house.memory["files"].tool("count", "1", inputSchema=schema)
+    house.memory["files"].say("notifications/tools/list_changed")
+    visitor = await house.visitor()
+    await visitor.standing.until(CHANGED)
+    assert (await visitor.call("count", {"n": "x"}))["isError"]
+    with pytest.raises(RpcError):
+        await visitor.call("nonsense")
+    errors = [entry.error for entry in gate.of_kind("decision")]
+    assert errors == ["INVALID_ARGUMENTS", "RESOURCE_NOT_FOUND"]
+
+
+async def test_calls_are_known_by_one_id_in_the_record_and_in_events(house, gate):
+    told = []
+    here = await house(gate=gate, file={"overrides": LEVELS}, record=told.append, **servers())
+    visitor = await here.visitor()
+    for name in ("list", "list", "read", "list"):
+        await visitor.call(name)
+    assert {event.call_id for event in told} == {entry.request_id for entry in gate.of_kind("decision")}
+
+
+async def test_an_objection_of_the_server_is_recorded_alike_on_both_ways(gated, gate):
+    house = await gated()
+    house.memory["files"].tool("odd", RpcError(-32000, "out of paper"))
+    house.memory["files"].say("notifications/tools/list_changed")
+    visitor = await house.visitor()
+    await visitor.standing.until(CHANGED)
+    with pytest.raises(RpcError, match="out of paper"):
+        await visitor.call("odd")
+    effect = gate.entries[-1]
+    assert (effect.kind, effect.error, effect.output_hash) == ("effect", "EXECUTION_FAILED", "")
+
+
+async def test_a_call_that_the_client_cancels_is_recorded(gated, gate, until):
+    house = await gated()
+    held = house.memory["files"].hold("list")
+    visitor = await house.visitor()
+    listing = visitor.begin("tools/call", {"name": "list"})
+    async with asyncio.timeout(PATIENT):
+        await held.reached()
+    await listing.cancelled()
+    await until(lambda: gate.entries[-1].kind == "effect")
+    assert gate.entries[-1].error == "CANCELLED"
+
+
+async def test_a_server_that_dies_under_a_call_is_recorded(gated, gate):
+    house = await gated()
+    held = house.memory["files"].hold("list")
+    visitor = await house.visitor()
+    listing = visitor.begin("tools/call", {"name": "list"})
+    async with asyncio.timeout(PATIENT):
+        await held.reached()
+    house.memory["files"].die()
+    assert (await listing.answer())["isError"]
+    assert gate.entries[-1].error == "EXECUTION_FAILED"
+    assert not await gate.audit.open_calls()
+
+
+async def test_a_call_that_takes_too_long_is_a_timeout(gated, gate):
+    house = await gated(limits=Limits(timeout_ms=30))
+    house.memory["files"].hold("list")
+    visitor = await house.visitor()
+    result = await visitor.call("list")
+    assert result["_meta"]["awf/error"]["code"] == "TIMEOUT"
+    assert gate.entries[-1].error == "TIMEOUT"
+
+
+async def test_a_long_result_is_cut(gated, gate):
+    house = await gated(limits=Limits(max_output_bytes=50))
+    house.memory["files"].tool("long", "x" * 500)
+    house.memory["files"].say("notifications/tools/list_changed")
+    visitor = await house.visitor()
+    await visitor.standing.until(CHANGED)
+    result = await visitor.call("long")
+    assert said(result) == "x" * 50
+    assert result["content"][-1]["type"] == "resource_link"
+    assert gate.of_kind("spooled")
+
+
+# -- people: the older era ---------------------------------------------------------------------------------------------
+
+
+async def answered(house, reply):
+    visitor = await house.visitor(capabilities=FORMS)
+    request = visitor.begin("tools/call", {"name": "send", "arguments": ANN})
+    question = await request.ear.until("elicitation/create")
+    assert "mail:send" in question["params"]["message"]
+    assert "It sends." in question["params"]["message"]
+    visitor.answered(question, reply)
+    return await request.answer()
+
+
+async def test_the_person_behind_a_client_says_yes(gated):
+    house = await gated()
+    assert said(await answered(house, YES)) == "sent"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"action": "decline"},
+        {"action": "cancel"},
+        {"action": "accept", "content": {"allow": False}},
+        {"action": "accept", "content": {"allow": "true"}},
+        {"action": "accept"},
+        {"action": "accept", "content": [True]},
+        {},
+    ],
+)
+async def test_whatever_is_not_clearly_a_yes_is_a_no(gated, reply):
+    house = await gated()
+    assert is_refused(await answered(house, reply))
+    assert sent(house) == 0
+
+
+async def test_a_client_that_fails_to_ask_leaves_the_question_to_others(gated, gate):
+    house = await gated(approvals=Approvals(wait=60))
+    visitor = await house.visitor(capabilities=FORMS)
+    request = visitor.begin("tools/call", {"name": "send", "arguments": ANN})
+    question = await request.ear.until("elicitation/create")
+    visitor.client.answered({"id": question["id"], "error": {"code": -32603, "message": "no window"}})
+    (asked,) = await gate.desk.open_ones()
+    await gate.desk.decide(asked.approval_id, granted=True, by="ann")
+    assert said(await request.answer()) == "sent"
+
+
+async def test_an_answer_from_elsewhere_ends_the_question_at_the_client(gated, gate):
+    house = await gated()
+    visitor = await house.visitor(capabilities=FORMS)
+    request = visitor.begin("tools/call", {"name": "send", "arguments": ANN})
+    await request.ear.until("elicitation/create")
+    (asked,) = await gate.desk.open_ones()
+    await gate.desk.decide(asked.approval_id, granted=True, by="ann")
+    assert said(await request.answer()) == "sent"
+    await request.ear.until("notifications/cancelled")
+
+
+@pytest.mark.parametrize("capabilities", [{}, {"elicitation": {"url": {}}}])
+@pytest.mark.parametrize("era", ["visitor", "modern"])
+async def test_a_client_that_cannot_be_asked_is_told_how_to_go_on_and_finds_the_answer_later(
+    gated, gate, capabilities, era
+):
+    house = await gated(approvals=Approvals(wait=0.02))
+    visitor = await getattr(house, era)(capabilities=capabilities)
+    refused = await visitor.call("send", ANN)
+    assert is_refused(refused)
+    (asked,) = await gate.desk.open_ones()
+    assert asked.approval_id in said(refused)
+    await gate.desk.decide(asked.approval_id, granted=True, by="ann")
+    assert said(await visitor.call("send", ANN)) == "sent"
+    assert is_refused(await visitor.call("send", ANN))
+    assert sent(house) == 1
+
+
+@pytest.mark.parametrize("era", ["visitor", "modern"])
+async def test_where_the_file_says_so_clients_are_not_asked_and_their_answers_do_not_count(gated, gate, era):
+    house = await gated(approvals=Approvals(wait=0.02, ask_client=False))
+    visitor = await getattr(house, era)(capabilities=FORMS)
+    request = visitor.begin("tools/call", {"name": "send", "arguments": ANN})
+    result = await request.answer()
+    assert is_refused(result)
+    assert request.ear.of("elicitation/create") == []
+    (asked,) = await gate.desk.open_ones()
+    if era == "modern":
+        again = {"requestState": f"awf-approval-{asked.approval_id}", "inputResponses": {"approval": YES}}
+        assert is_refused(await visitor.ask("tools/call", {"name": "send", "arguments": ANN, **again}))
+    await gate.desk.decide(asked.approval_id, granted=True, by="ann")
+    assert said(await visitor.call("send", ANN)) == "sent"
+
+
+# -- people: the newer era ---------------------------------------------------------------------------------------------
+
+
+async def question(visitor, arguments=ANN):
+    asked = await visitor.ask("tools/call", {"name": "send", "arguments": arguments})
+    assert asked["resultType"] == "input_required"
+    form = asked["inputRequests"]["approval"]
+    assert form["method"] == "elicitation/create"
+    assert "mail:send" in form["params"]["message"]
+    return asked["requestState"]
+
+
+def again(state, reply=YES, arguments=ANN):
+    return {
+        "name": "send",
+        "arguments": arguments,
+        "requestState": state,
+        "inputResponses": {"approval": reply},
+    }
+
+
+async def test_a_call_is_made_again_with_the_answer_of_its_person(gated, gate):
+    house = await gated()
+    visitor = await house.modern(capabilities=FORMS)
+    state = await question(visitor)
+    assert sent(house) == 0
+    result = await visitor.ask("tools/call", again(state))
+    assert (said(result), result["resultType"]) == ("sent", "complete")
+    passed = house.memory["mail"].seen("tools/call")[0]
+    assert not {"requestState", "inputResponses"} & set(passed)
+    assert gate.of_kind("approval_resolved")[0].details["decidedBy"] == "visitor"
+
+
+async def test_a_no_in_the_newer_era_refuses(gated):
+    house = await gated()
+    visitor = await house.modern(capabilities=FORMS)
+    state = await question(visitor)
+    for reply in ({"action": "decline"}, {"action": "cancel"}):
+        result = await visitor.ask("tools/call", again(state, reply))
+        assert result.get("isError") or result["resultType"] == "input_required"
+    assert sent(house) == 0
+
+
+@pytest.mark.parametrize(
+    "state", ["awf-approval-approval_forged", "awf-approval-", "something else", "", 7, None, {}]
+)
+async def test_a_state_that_is_forged_approves_nothing(gated, state):
+    house = await gated()
+    visitor = await house.modern(capabilities=FORMS)
+    result = await visitor.ask("tools/call", again(state))
+    assert result["resultType"] == "input_required"
+    assert sent(house) == 0
+
+
+async def test_a_state_is_worth_nothing_with_other_arguments_or_in_another_context(gated):
+    house = await gated()
+    visitor = await house.modern(capabilities=FORMS)
+    state = await question(visitor)
+    other = await visitor.ask("tools/call", again(state, arguments={"to": "mallory"}))
+    assert other["resultType"] == "input_required"
+    elsewhere = await visitor.ask("tools/call", again(state), headers={"x-awf-context": "other"})
+    assert elsewhere["resultType"] == "input_required"
+    assert sent(house) == 0
+
+
+async def test_a_state_cannot_be_used_twice(gated):
+    house = await gated()
+    visitor = await house.modern(capabilities=FORMS)
+    state = await question(visitor)
+    await visitor.ask("tools/call", again(state))
+    replayed = await visitor.ask("tools/call", again(state))
+    assert replayed["resultType"] == "input_required"
+    assert replayed["requestState"] != state
+    assert sent(house) == 1
+
+
+async def test_two_replays_at_once_make_one_call(gated):
+    house = await gated()
+    visitor = await house.modern(capabilities=FORMS)
+    state = await question(visitor)
+    requests = [visitor.begin("tools/call", again(state)) for _ in range(5)]
+    for request in requests:
+        await request.answer()
+    assert sent(house) == 1
+
+
+async def test_an_answer_of_a_client_that_says_it_cannot_be_asked_does_not_count(gated):
+    house = await gated(approvals=Approvals(wait=0.02))
+    asker, other = await house.modern(capabilities=FORMS), await house.modern()
+    state = await question(asker)
+    assert is_refused(await other.ask("tools/call", again(state)))
+    assert sent(house) == 0
+
+
+async def test_an_answer_that_comes_when_its_time_is_over_does_not_count(gated, gate):
+    house = await gated(approvals=Approvals(valid=60))
+    visitor = await house.modern(capabilities=FORMS)
+    state = await question(visitor)
+    gate.time_passes(61)
+    result = await visitor.ask("tools/call", again(state))
+    assert result["resultType"] == "input_required"
+    assert sent(house) == 0
+
+
+async def test_a_server_that_asks_something_itself_is_not_mistaken_for_the_gate(gated):
+    """Both kinds of questions go through one door: the server's state is the server's."""
+    house = await gated()
+    asked = {
+        "resultType": "input_required",
+        "requestState": "awf-approval-of the server's own",
+        "inputRequests": {"name": {"method": "elicitation/create", "params": {"message": "?"}}},
+    }
+
+    def ask(request):
+        return text("hello") if "inputResponses" in request.params else asked
+
+    house.memory["files"].modern, house.memory["files"].legacy = True, False
+    house.memory["files"].die()
+    house.memory["files"].tool("greet", ask)
+    visitor = await house.modern(capabilities=FORMS)
+    house.gateway.fleet.servers["files"].start()
+    async with asyncio.timeout(PATIENT):
+        while "greet" not in await visitor.tools():
+            await asyncio.sleep(0.01)
+    first = await visitor.ask("tools/call", {"name": "greet"})
+    assert first["resultType"] == "input_required"
+    reply = {"requestState": first["requestState"], "inputResponses": {"name": {"action": "decline"}}}
+    assert said(await visitor.ask("tools/call", {"name": "greet", **reply})) == "hello"
+
+
+# -- another file ------------------------------------------------------------------------------------------------------
+
+
+async def test_another_file_counts_from_then_on_and_what_was_asked_before_stays_asked(gated, gate):
+    house = await gated(approvals=Approvals(wait=60))
+    visitor = await house.visitor()
+    sending = spawn(visitor.call("send", ANN), "sending", awaited=True)
+    async with asyncio.timeout(PATIENT):
+        while not (open_ones := await gate.desk.open_ones()):
+            await asyncio.sleep(0)
+        deny = Policy(rules=[PolicyRule(id="no", action="*", decision="deny")])
+        assert not await house.gateway.fleet.reload(house.file_of(house.memory, policy=deny))
+        assert is_refused(await visitor.call("list"))
+        await gate.desk.decide(open_ones[0].approval_id, granted=True, by="ann")
+        assert said(await sending) == "sent"
+
+
+async def test_a_file_without_a_gate_lets_calls_pass_and_one_with_a_gate_brings_it_back(gated, gate):
+    house = await gated()
+    visitor = await house.visitor()
+    await visitor.call("read")
+    deny = Policy(rules=[PolicyRule(id="no", action="*", decision="deny")])
+    assert not await house.gateway.fleet.reload(house.file_of(house.memory, policy=deny))
+    assert is_refused(await visitor.call("list"))
+    assert not await house.gateway.fleet.reload(house.file_of(house.memory))
+    assert said(await visitor.call("list")) == "names"

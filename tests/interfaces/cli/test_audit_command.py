@@ -1,0 +1,191 @@
+"""`awf audit`: the record of calls, for people and for programs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import time
+
+import pytest
+
+from awf.domain.audit import AuditEntry
+from awf.domain.gate_file import Audit
+from awf.infrastructure.audit_store import SqliteAudit
+from awf.interfaces.cli.app import run_cli
+
+SHAPE = [
+    "sequence", "toolId", "requestId", "grantIds", "inputHash", "outputHash", "success", "durationMs", "createdAt",
+]  # fmt: skip
+
+
+@pytest.fixture
+def audit(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("AWF_STORAGE", str(tmp_path / "runs"))
+
+    def run(*arguments, status=0):
+        capfd.readouterr()
+        assert run_cli(["audit", *arguments]) == status
+        return capfd.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    log = SqliteAudit(
+        str(tmp_path / "runs" / "audit"), Audit(checkpoint_records=2, witness=str(tmp_path / "witness"))
+    )
+    now = time.time()
+
+    def call(request, tool, moment, context="", decision="allow"):
+        log.record(
+            AuditEntry(
+                kind="decision",
+                created_at=moment,
+                request_id=request,
+                tool_id=tool,
+                context=context,
+                decision=decision,
+            )
+        )
+        if decision == "allow":
+            log.record(
+                AuditEntry(kind="effect", created_at=moment, request_id=request, success=True, duration_ms=4)
+            )
+
+    call("r1", "kb:get", now - 7200.5)
+    call("r2", "kb:put", now - 60.5, context="one")
+    call("r3", "no:such\x1b[31m", now - 50.5, context="one", decision="deny")
+    log.record(AuditEntry(kind="grant_added", created_at=now - 40.5, grant_ids=("g1",)))
+    asyncio.run(log.close())
+    return tmp_path / "runs" / "audit"
+
+
+def listed(audit, *arguments):
+    return [one["requestId"] for one in json.loads(audit("list", "-o", "json", *arguments).out)]
+
+
+def test_a_list_has_events_in_the_shape_of_the_specification(audit, recorded):
+    events = json.loads(audit("list", "-o", "json").out)
+    assert [list(one)[:9] for one in events] == [SHAPE] * 3
+    assert [(one["requestId"], one["success"], one["decision"]) for one in events] == [
+        ("r1", True, "allow"), ("r2", True, "allow"), ("r3", False, "deny"),
+    ]  # fmt: skip
+    lines = audit("list", "-o", "ndjson").out.splitlines()
+    assert [json.loads(line) for line in lines] == events
+
+
+def test_a_list_can_be_narrowed(audit, recorded):
+    assert listed(audit, "--tool", "kb:*") == ["r1", "r2"]
+    assert listed(audit, "--context", "one") == ["r2", "r3"]
+    assert listed(audit, "--denied") == ["r3"]
+    assert listed(audit, "--since", "1h") == ["r2", "r3"]
+    assert listed(audit, "--until", "1h") == ["r1"]
+    assert listed(audit, "--limit", "1") == ["r3"]
+    assert listed(audit, "--after", "1", "--limit", "1") == ["r2"]
+    assert listed(audit, "--request", "r2") == ["r2"]
+    assert [one["kind"] for one in json.loads(audit("list", "-o", "json", "--kind", "grant_added").out)] == [
+        "grant_added"
+    ]
+    assert len(json.loads(audit("list", "-o", "json", "--kind", "any").out)) == 4
+
+
+def test_a_list_for_people_shows_one_line_a_call_and_nothing_that_moves_the_cursor(audit, recorded):
+    out = audit("list").out
+    assert len(out.splitlines()) == 3
+    assert "kb:put" in out
+    assert "denied" in out
+    assert "\x1b" not in out
+
+
+def test_without_an_audit_a_list_is_empty_and_none_is_made(audit, tmp_path):
+    assert json.loads(audit("list", "-o", "json").out) == []
+    assert "Nothing is recorded" in audit("list").out
+    for command in (["verify"], ["export"], ["show", "1"]):
+        assert "USER.AUDIT.NOT_FOUND" in audit(*command, status=1).err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_storage_that_is_a_file_is_told(audit, tmp_path):
+    (tmp_path / "runs").write_text("mine", encoding="utf-8")
+    for command in (["list"], ["verify"]):
+        assert "SYSTEM.AUDIT.UNAVAILABLE" in audit(*command, status=4).err
+
+
+def test_one_record_is_shown_as_it_is_in_the_chain(audit, recorded):
+    record = json.loads(audit("show", "2", "-o", "json").out)
+    assert record["sequence"] == 2
+    assert record["entry"]["requestId"] == "r2"
+    text = audit("show", "2").out
+    assert record["hash"] in text
+    assert "requestId: r2" in text
+    assert "USER.AUDIT.NOT_FOUND" in audit("show", "99", status=1).err
+
+
+def test_a_sound_log_is_told_with_what_vouches_for_it(audit, recorded):
+    assert audit("verify").out.startswith("Sound: 4 records, ")
+    report = json.loads(audit("verify", "-o", "json", "--witness", "witness").out)
+    assert (report["records"], report["soundUntil"], report["flaws"]) == (4, 4, [])
+    assert report["witnessed"] == report["checkpoints"] > 0
+    key = (recorded / "signing.pub").read_text(encoding="ascii").strip()
+    assert audit("verify", "--key", key).out == audit("verify", "--key", str(recorded / "signing.pub")).out
+
+
+def test_a_broken_log_ends_with_status_3_and_names_the_place(audit, recorded):
+    with sqlite3.connect(recorded / "audit.db") as connection:
+        connection.execute("UPDATE records SET entry = replace(entry, 'kb:put', 'kb:pot')")
+    connection.close()
+    told = audit("verify", status=3)
+    assert "EXECUTION.AUDIT.BROKEN" in told.err
+    assert "Record 2 was changed" in told.err
+    assert "Records 1 to 1 are sound" in told.err
+    error = json.loads(audit("verify", "-o", "json", status=3).out)["error"]
+    assert error["code"] == "EXECUTION.AUDIT.BROKEN"
+    assert "record 2" in error["message"]
+
+
+def test_a_key_that_is_not_the_logs_is_told(audit, recorded):
+    assert "not signed with this log's key" in audit("verify", "--key", "A" * 43 + "=", status=3).err
+
+
+def test_an_export_can_be_checked_where_there_is_no_log(audit, recorded, tmp_path):
+    assert audit("export", "--file", "out.jsonl").out.strip() == str(tmp_path / "out.jsonl")
+    written = (tmp_path / "out.jsonl").read_bytes()
+    assert audit("export").out.encode() == written
+    assert "Sound: 4 records" in audit("verify", "out.jsonl").out
+    (tmp_path / "out.jsonl").write_bytes(written.replace(b"kb:get", b"kb:got"))
+    assert "Record 1 was changed" in audit("verify", "out.jsonl", status=3).err
+    assert [one.name for one in tmp_path.glob("*.part")] == []
+
+
+@pytest.mark.parametrize("form", ["ocsf", "agent-trail"])
+def test_exports_for_others_are_lines_of_json(audit, recorded, form):
+    lines = audit("export", "--format", form).out.splitlines()
+    assert lines
+    assert all(isinstance(json.loads(line), dict) for line in lines)
+
+
+def test_an_export_that_cannot_be_written_is_told_and_leaves_nothing(audit, recorded, tmp_path):
+    assert "SYSTEM.IO.WRITE_FAILED" in audit("export", "--file", "no/such/folder/x", status=4).err
+    (tmp_path / "here").mkdir()
+    assert "SYSTEM.IO.WRITE_FAILED" in audit("export", "--file", "here", status=4).err
+    assert [one.name for one in tmp_path.glob("*.part")] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["list", "--since", "yesterday"], "USER.INPUT.USAGE"),
+        (["list", "--kind", "nonsense"], "USER.INPUT.USAGE"),
+        (["list", "--limit", "0"], "USER.INPUT.USAGE"),
+        (["show", "x"], "USER.INPUT.USAGE"),
+        (["verify", "missing.jsonl"], "USER.INPUT.MISSING_FILE"),
+        (["verify", "--witness", "missing"], "USER.INPUT.MISSING_FILE"),
+        (["export", "--format", "xml"], "USER.INPUT.USAGE"),
+    ],
+)
+def test_mistakes_are_told_with_a_code(audit, recorded, arguments, code):
+    assert code in audit(*arguments, status=1).err
