@@ -41,10 +41,13 @@ def invalid_call(message: str, hint: str = "See docs/tool-gateway.md.") -> AwfEr
 
 def called(given: Any, form: type[F], code: str) -> F:
     """Raises with everything that does not have the form."""
-    problems: Sequence[Problem] = list(form_problems(given, form, (), code))
-    if problems:
-        raise InvalidWorkflowError(problems)
-    return msgspec.convert(given, form)
+    try:
+        return msgspec.convert(given, form)
+    except (msgspec.ValidationError, RecursionError) as error:
+        problems: Sequence[Problem] = list(form_problems(given, form, (), code))
+        if not problems:
+            raise AwfError(code, f"{error}.", hint="See docs/tool-gateway.md.") from None
+    raise InvalidWorkflowError(problems)
 
 
 def invocation_of(given: Any) -> ToolInvocation:
