@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from awf.domain.manifest import (
@@ -58,6 +58,7 @@ def test_a_grant_says_its_times_as_text():
     assert msgspec.to_builtins(grant)["issuedAt"] == "1970-01-01T00:00:01.500Z"
 
 
+@settings(deadline=None)
 @given(st.integers(100_000_000_000, 253_402_300_799_000))
 def test_a_time_survives_being_written_and_read(milliseconds):
     assert moment_of(milliseconds) == milliseconds / 1000

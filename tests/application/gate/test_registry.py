@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from awf.application.gate.manifest_checks import ManifestRules
@@ -74,6 +74,7 @@ def test_manifest_validation_rejects_duplicate_tool_names():
 names = st.text("abcXYZ019_-.", min_size=1, max_size=6)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(names, st.sets(names, max_size=4), max_size=5), st.randoms())
 def test_the_order_is_that_of_server_ids_then_tool_names_however_they_came(servers, random):
     given_ = [(server_id, random.sample(sorted(tools), len(tools))) for server_id, tools in servers.items()]

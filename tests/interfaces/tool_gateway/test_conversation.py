@@ -6,7 +6,7 @@ import asyncio
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from awf.bootstrap.tool_gateways import ToolGatewayOptions, open_tool_gateway
@@ -279,6 +279,7 @@ messages = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.lists(messages | json_values, max_size=8))
 def test_whatever_is_said_each_line_is_answered_once_and_the_conversation_goes_on(tmp_path_factory, said):
     async def talk():
