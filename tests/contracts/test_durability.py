@@ -15,6 +15,8 @@ from awf.domain.redaction import Masker
 from awf.domain.run import RunRecord, StepResult, Usage
 from awf.infrastructure.stores.database import Database
 from awf.infrastructure.stores.journal import SqliteJournal
+from awf.infrastructure.stores.postgres.database import PostgresDatabase
+from awf.infrastructure.stores.postgres.journal import PostgresJournal
 from awf.testing.memory_journal import MemoryJournal
 
 DEFINITION = Definition(root="w.yaml", texts={"w.yaml": "name: w"})
@@ -43,9 +45,16 @@ def work(output="out", counter=None, **more):
     return done
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 async def journal(request, tmp_path):
-    made = MemoryJournal() if request.param == "memory" else SqliteJournal(Database(str(tmp_path)))
+    if request.param == "memory":
+        made = MemoryJournal()
+    elif request.param == "sqlite":
+        made = SqliteJournal(Database(str(tmp_path)))
+    else:
+        made = PostgresJournal(
+            PostgresDatabase(request.getfixturevalue("database_url"), str(tmp_path / "storage"))
+        )
     yield made
     await made.close()
 

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from awf.application.tools.router import Observers
     from awf.domain.mcp_server import McpServer
     from awf.domain.ports.agent_provider import AgentProvider
+    from awf.domain.ports.durability import RunJournal
     from awf.domain.ports.http_client import HttpClient
     from awf.domain.ports.person import Person
     from awf.domain.ports.plugins import DeclaredPlugin, PluginFacts, Plugins
+    from awf.domain.ports.run_store import RunStore
     from awf.domain.ports.tools import Toolbox
     from awf.domain.ports.tracer import Tracer
     from awf.domain.program import LoadedProgram, Program
@@ -41,8 +43,7 @@ if TYPE_CHECKING:
     from awf.infrastructure.settings.config import Settings
     from awf.infrastructure.settings.places import Places
     from awf.infrastructure.stores.database import Database
-    from awf.infrastructure.stores.journal import SqliteJournal
-    from awf.infrastructure.stores.runs import SqliteRunStore
+    from awf.infrastructure.stores.postgres.database import DatabaseFacts, PostgresDatabase
     from awf.infrastructure.tool_doors.bridge import McpToolbox
     from awf.infrastructure.yaml_files.library import WorkflowLibrary
 
@@ -88,7 +89,20 @@ class App:
     def settings(self) -> Settings:
         from awf.infrastructure.settings.config import resolve_settings
 
-        return resolve_settings(self.flags, self.environment, self._config_files(), self.places.data_home)
+        found = resolve_settings(self.flags, self.environment, self._config_files(), self.places.data_home)
+        if found.database_url.value:
+            self._mask_password(found.database_url.value)
+        return found
+
+    def _mask_password(self, url: str) -> None:
+        from urllib.parse import unquote, urlsplit
+
+        try:
+            password = urlsplit(url).password or ""
+        except ValueError:  # whoever opens it says what is wrong with it
+            return
+        for written in (password, unquote(password)):
+            self.masker.add("env.AWF_DATABASE_URL", written)
 
     def _config_files(self) -> list[tuple[str, ConfigFile]]:
         from awf.infrastructure.yaml_files.config_file import read_config
@@ -290,22 +304,57 @@ class App:
     # -- running ---------------------------------------------------------------------------------------------------
 
     @functools.cached_property
-    def database(self) -> Database:
+    def shared_database(self) -> PostgresDatabase | None:
+        """The database that several machines share, where one is set."""
+        url = self.settings.database_url.value
+        if not url:
+            return None
+        from awf.infrastructure.stores.postgres.database import PostgresDatabase
+
+        return PostgresDatabase(url, self._storage)
+
+    @staticmethod
+    def look_at_database(url: str) -> DatabaseFacts:
+        from awf.infrastructure.stores.postgres.database import look_at
+
+        return look_at(url)
+
+    @property
+    def _storage(self) -> str:
+        return os.path.join(self.cwd, self.settings.storage.value)
+
+    @functools.cached_property
+    def database(self) -> Database | PostgresDatabase:
+        if self.shared_database is not None:
+            return self.shared_database
         from awf.infrastructure.stores.database import Database
 
-        return Database(os.path.join(self.cwd, self.settings.storage.value))
+        return Database(self._storage)
 
     @functools.cached_property
-    def store(self) -> SqliteRunStore:
+    def store(self) -> RunStore:
+        if self.shared_database is not None:
+            from awf.infrastructure.stores.postgres.runs import PostgresRunStore
+
+            return PostgresRunStore(self.shared_database)
         from awf.infrastructure.stores.runs import SqliteRunStore
 
-        return SqliteRunStore(self.database)
+        return SqliteRunStore(self.database)  # type: ignore[arg-type]
 
     @functools.cached_property
-    def journal(self) -> SqliteJournal:
+    def journal(self) -> RunJournal:
+        if self.shared_database is not None:
+            from awf.infrastructure.stores.postgres.journal import PostgresJournal
+
+            return PostgresJournal(self.shared_database)
         from awf.infrastructure.stores.journal import SqliteJournal
 
-        return SqliteJournal(self.database)
+        return SqliteJournal(self.database)  # type: ignore[arg-type]
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """One time for all machines that share a database."""
+        return self.shared_database.clock if self.shared_database is not None else time.time
 
     @functools.cached_property
     def runner(self) -> ProcessRunner:
@@ -345,7 +394,7 @@ class App:
         approve_all: bool = False,
         unattended: bool = False,
         editor_servers: Mapping[str, McpServer] | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
     ) -> RunServices:
         from awf.application.running.services import RunServices
 
@@ -359,7 +408,7 @@ class App:
             plugins=self.plugins,
             tracer=self.tracer,
             person=person,
-            clock=clock,
+            clock=clock or self.clock,
             environment=self.environment,
             places=self._template_places(),
             surroundings=self._surroundings(),
@@ -425,7 +474,11 @@ class App:
             await self.plugins.close()
         if "runner" in built:
             await self.runner.close()
-        if "database" in built:
+        if "journal" in built:
+            await self.journal.close()
+        elif "database" in built:
             self.database.close()
+        elif (shared := built.get("shared_database")) is not None:
+            shared.close()
         if "tracer" in built:
             self.tracer.close()
