@@ -54,20 +54,34 @@ class App:
     """All services of one process, for one working directory."""
 
     def __init__(
-        self, *, cwd: str, environment: Mapping[str, str], flags: Mapping[str, Any] | None = None
+        self,
+        *,
+        cwd: str,
+        environment: Mapping[str, str],
+        flags: Mapping[str, Any] | None = None,
+        lent: bool = False,
     ) -> None:
+        """`lent`: what is put into it belongs to another one, and is not closed here."""
         self.cwd = os.path.abspath(cwd)
         self.environment = dict(environment)
         self.flags = flags or {}
         self.masker = Masker()
         self.version = __version__
+        self._lent = lent
 
-    def beside(self, run_id: str) -> App:
-        """The same application in the folder where a run was started: there it goes on, wherever it is resumed from."""
+    def again(self) -> App:
+        """The same application from the beginning, after this one was closed."""
+        return App(cwd=self.cwd, environment=self.environment, flags=self.flags)
+
+    def beside(self, run_id: str, *, elsewhere: bool = False) -> App:
+        """The same application in the folder where a run was started: there it goes on, wherever it is resumed from.
+
+        `elsewhere`: it goes on on another machine, and the folder need not exist on this one.
+        """
         folder = self.store.find(run_id).cwd
         if folder == self.cwd:
             return self
-        if not os.path.isdir(folder):
+        if not elsewhere and not os.path.isdir(folder):
             raise AwfError(
                 "USER.INPUT.MISSING_FILE",
                 f"The folder of the run, {folder}, is gone.",
@@ -472,6 +486,8 @@ class App:
         built = self.__dict__
         if "plugins" in built:
             await self.plugins.close()
+        if self._lent:
+            return
         if "runner" in built:
             await self.runner.close()
         if "journal" in built:

@@ -8,11 +8,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from awf.application.running.engine import Execution
-from awf.domain.errors import AwfError
-from awf.domain.events import PluginEvent, Warned
+from awf.domain.errors import AwfError, exit_status
+from awf.domain.events import PluginEvent, Warned, WorkflowFailed
 from awf.domain.inputs import resolve_inputs
+from awf.domain.ports.durability import RunOutcome
 from awf.domain.redaction import looks_secret, secret_values
-from awf.domain.run import RunRecord
+from awf.domain.run import ErrorInfo, RunRecord
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
     from awf.application.authoring.validation import Validator
     from awf.application.running.services import RunServices
     from awf.domain.events import Stamped
-    from awf.domain.ports.durability import OwnedRun, RunJournal, RunOutcome
+    from awf.domain.ports.durability import OwnedRun, RunJournal
     from awf.domain.ports.event_publisher import EventListener
     from awf.domain.ports.plugins import PluginFacts, Subscription
     from awf.domain.ports.run_store import RunStore, StepRow
     from awf.domain.program import LoadedProgram, Program, WorkflowLoader
     from awf.domain.workflow import Workflow
 
-__all__ = ["ExecutionService", "Prepared", "new_run_id"]
+__all__ = ["ExecutionService", "Prepared", "new_run_id", "refuse"]
 
 _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"  # no letters that are mistaken for digits
 
@@ -194,6 +195,20 @@ class ExecutionService:
             await owned.release()
             raise
 
+    async def take_up(self, run_id: str, services: RunServices) -> Prepared:
+        """Go on with a run that was handed to this process. What cannot be begun here is recorded as its end."""
+        owned = await self._journal().adopt(run_id, services.masker)
+        try:
+            program = self._validator.trusted(self._loader.reload(owned.definition))
+            self._remember_secrets(program, services)
+            return Prepared(owned, program, services, self._changes(owned) if owned.resumed else ())
+        except AwfError as error:
+            await refuse(owned, error)
+            raise
+        except BaseException:
+            await owned.release()
+            raise
+
     def _changes(self, owned: OwnedRun) -> list[str]:
         """A changed file is reported; the run keeps the definition it has."""
         try:
@@ -240,6 +255,24 @@ class ExecutionService:
         if cut is not None:
             await journal.copy_steps(old.id, prepared.owned, cut)
         return prepared
+
+
+async def refuse(owned: OwnedRun, error: AwfError) -> None:
+    """Record that a run cannot be carried out here, and let go of it."""
+    info = ErrorInfo(error.code, error.message, error.hint)
+    status = exit_status(error.code)
+    event = WorkflowFailed(
+        workflow=owned.record.workflow,
+        duration_ms=0,
+        code=error.code,
+        message=error.message,
+        hint=error.hint,
+        exit_status=status,
+    )
+    try:
+        await owned.finish(RunOutcome(status="failed", exit_status=status, error=info), (event,))
+    finally:
+        await owned.release()
 
 
 def _top(path: str) -> str:

@@ -43,6 +43,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "gateway": ("gateway", "Serve the tools of many MCP servers as one, reshaped as you like"),
     "mcp": ("gateway", "Take over the MCP servers of other clients"),
     "plugin": ("plugins", "List, check and create plugins"),
+    "worker": ("plumbing", "Carry out runs that were submitted to a queue, on this machine"),
     "config": ("plumbing", "Show the settings and where each comes from"),
     "completion": ("plumbing", "Print the completion script for a shell"),
     "version": ("plumbing", "Print the version"),

@@ -57,7 +57,7 @@ def command(run_id: str, step: str, outcome: str, text: str | None, storage: str
         print(
             f"{question.path}: {text if question.kind == 'input' else {'reject': 'denied', 'run': 'approved for this run', 'once': 'approved'}[outcome]}"
         )
-    if not store.is_alive(run.id):
+    if not store.goes_on(run.id):
         click.echo(f"The run is not running now; continue it with  awf resume {run.id}", err=True)
     return 0
 
