@@ -490,11 +490,9 @@ class App:
             return
         if "runner" in built:
             await self.runner.close()
-        if "journal" in built:
-            await self.journal.close()
+        if (shared := built.get("shared_database")) is not None:
+            await shared.leave()
         elif "database" in built:
             self.database.close()
-        elif (shared := built.get("shared_database")) is not None:
-            shared.close()
         if "tracer" in built:
             self.tracer.close()

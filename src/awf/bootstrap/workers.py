@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from awf.bootstrap.app import App
 from awf.domain.errors import AwfError
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from awf.application.running.service import Prepared
     from awf.infrastructure.fleet import FleetWorker, QueueName, RunQueue
     from awf.infrastructure.stores.postgres.database import PostgresDatabase
+    from awf.infrastructure.stores.postgres.owned_run import PostgresRun
 
 __all__ = ["RunHost", "hand_over", "open_queue", "queue_name", "require_database"]
 
 _LOOK_SECONDS = 0.5
+_MOST_DEATHS = 9  # of workers in a row, before a run is taken for the reason
 _SHARED = ("runner", "expressions", "schemas", "tracer", "programs", "shared_database")
 _log = logging.getLogger("awf.worker")
 
@@ -53,10 +55,7 @@ def queue_name(queue: str, tag: str = "") -> QueueName:
 
 async def hand_over(prepared: Prepared, queue: RunQueue, name: QueueName, options: Mapping[str, Any]) -> str:
     """Give a run that is ready to the workers of a queue; its id."""
-    from awf.infrastructure.stores.postgres.owned_run import PostgresRun
-
-    owned = prepared.owned
-    assert isinstance(owned, PostgresRun)
+    owned = cast("PostgresRun", prepared.owned)
     try:
         before = owned.record.status if owned.resumed else ""
         await asyncio.to_thread(queue.submit, owned.run_id, owned.claim.token, name, options, before)
@@ -103,19 +102,25 @@ class RunHost:
                 else:
                     _log.warning("%s cannot be run here: %s %s", run_id, error.code, error.message)
                     return {"status": "failed", "code": error.code}
+            except Exception as error:
+                _log.exception("%s met a mistake of ours", run_id)
+                await self._refuse(run_id, _bug(error))
 
     async def _standing(self, run_id: str) -> dict[str, Any] | None:
         async def read(connection: Any) -> Any:
             cursor = await connection.execute(
-                "SELECT status, cwd, options FROM awf.runs WHERE id=%s", (run_id,)
+                "SELECT status, cwd, options, deaths FROM awf.runs WHERE id=%s", (run_id,)
             )
             return await cursor.fetchone()
 
         row = await self._database.link.do(read)
-        return {"status": row[0], "cwd": row[1], "options": json.loads(row[2])} if row else None
+        if row is None:
+            return None
+        return {"status": row[0], "cwd": row[1], "options": json.loads(row[2]), "deaths": row[3]}
 
     async def _one(self, run_id: str, standing: dict[str, Any]) -> dict[str, Any]:
-        app = await self._app_for(run_id, standing["cwd"])
+        await self._refuse_unfit(run_id, standing)
+        app = self._app_for(standing["cwd"])
         options = standing["options"]
         services = app.run_services(
             app.nobody(), approve_all=bool(options.get("yes")), unattended=bool(options.get("no_input"))
@@ -131,30 +136,57 @@ class RunHost:
             self._maskers.remove(app.masker)
             await app.close()
         if outcome.status == "waiting":  # it was left
+            await self._back_in_line(prepared)
             raise asyncio.CancelledError
         _log.info("%s %s", run_id, outcome.status)
         return {"status": outcome.status, "exit_status": outcome.exit_status}
 
-    async def _app_for(self, run_id: str, folder: str) -> App:
-        if not os.path.isdir(folder):
-            await self._refuse(run_id, folder)
+    def _app_for(self, folder: str) -> App:
         app = App(cwd=folder, environment=self._app.environment, flags=self._app.flags, lent=True)
         for part in _SHARED:
             setattr(app, part, getattr(self._app, part))
         return app
 
-    async def _refuse(self, run_id: str, folder: str) -> None:
+    async def _refuse_unfit(self, run_id: str, standing: dict[str, Any]) -> None:
+        """What cannot be begun here, or should not be begun once more, ends with a code."""
+        folder, deaths = standing["cwd"], standing["deaths"]
+        if not os.path.isdir(folder):
+            error = AwfError(
+                "EXECUTION.WORKER.NO_FOLDER",
+                f"The worker {os.uname().nodename} has no folder {folder}, where the run was submitted.",
+                hint="Give every worker the project at the same place, or a tag to those that have it.",
+            )
+        elif standing["status"] == "running" and deaths >= _MOST_DEATHS:
+            error = AwfError(
+                "EXECUTION.WORKER.DIED",
+                f"{deaths + 1} workers died while they ran the same step.",
+                hint=f"See what it was doing: awf status {run_id}",
+            )
+        else:
+            return
+        await self._refuse(run_id, error)
+        raise error
+
+    async def _refuse(self, run_id: str, error: AwfError) -> None:
         from awf.application.running.service import refuse
 
-        error = AwfError(
-            "EXECUTION.WORKER.NO_FOLDER",
-            f"The worker {os.uname().nodename} has no folder {folder}, where the run was submitted.",
-            hint="Give every worker the project at the same place, or a tag to those that have it.",
-        )
         await refuse(await self._app.journal.adopt(run_id, Masker()), error)
-        raise error
+
+    async def _back_in_line(self, prepared: Prepared) -> None:
+        """It was left, nobody died: the next worker takes it up like one that was submitted."""
+        claim = cast("PostgresRun", prepared.owned).claim
+        sql = "UPDATE awf.runs SET status='queued', before='' WHERE id=%s AND owner=%s AND status='running'"
+        await self._database.link.do(lambda connection: connection.execute(sql, tuple(claim)))
 
     def leave(self) -> None:
         """Every run stops where it stands, without an end."""
         for prepared in self._running.values():
             prepared.leave()
+
+
+def _bug(error: Exception) -> AwfError:
+    return AwfError(
+        "SYSTEM.INTERNAL.BUG",
+        f"Something went wrong inside awf: {type(error).__name__}: {error}",
+        hint="The details are in the worker's log.",
+    )

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from awf.application.running.engine import Execution
-from awf.domain.errors import AwfError, exit_status
+from awf.domain.errors import AwfError, InvalidWorkflowError, exit_status
 from awf.domain.events import PluginEvent, Warned, WorkflowFailed
 from awf.domain.inputs import resolve_inputs
 from awf.domain.ports.durability import RunOutcome
@@ -199,7 +199,9 @@ class ExecutionService:
         """Go on with a run that was handed to this process. What cannot be begun here is recorded as its end."""
         owned = await self._journal().adopt(run_id, services.masker)
         try:
-            program = self._validator.trusted(self._loader.reload(owned.definition))
+            loaded = self._loader.reload(owned.definition)
+            _understood(loaded)
+            program = self._validator.trusted(loaded)
             self._remember_secrets(program, services)
             return Prepared(owned, program, services, self._changes(owned) if owned.resumed else ())
         except AwfError as error:
@@ -255,6 +257,15 @@ class ExecutionService:
         if cut is not None:
             await journal.copy_steps(old.id, prepared.owned, cut)
         return prepared
+
+
+def _understood(loaded: LoadedProgram) -> None:
+    """A definition may come from a machine with a newer version, which knows more."""
+    wrong = [
+        problem for one in loaded.files.values() for problem in one.problems if problem.severity == "error"
+    ]
+    if wrong:
+        raise InvalidWorkflowError(wrong)
 
 
 async def refuse(owned: OwnedRun, error: AwfError) -> None:

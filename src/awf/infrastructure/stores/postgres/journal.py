@@ -30,6 +30,12 @@ _INSERT = (
     "INSERT INTO awf.runs (id, workflow, source, status, started_at, inputs, parent, cwd, owner, digest, definition)"
     " VALUES (%s,%s,%s,'running',%s,%s,%s,%s,%s,%s,%s) ON CONFLICT (id) DO NOTHING"
 )
+_TAKE = (
+    "WITH known AS (SELECT count(*)::int AS steps FROM awf.steps WHERE run_id=%s)"
+    " UPDATE awf.runs SET status='running', finished_at=NULL, exit_status=NULL, error=NULL, owner=%s, progress=known.steps,"
+    " deaths=CASE WHEN status<>'running' THEN 0 WHEN progress=known.steps THEN deaths+1 ELSE 1 END"
+    " FROM known WHERE id=%s"
+)
 
 
 class PostgresJournal:
@@ -152,10 +158,7 @@ async def _take_over(connection: Any, claim: Claim, masker: Masker) -> tuple[tup
                 f"{claim.run_id} has completed.",
                 hint=f"`awf rerun {claim.run_id}` starts it again.",
             )
-        await connection.execute(
-            "UPDATE awf.runs SET status='running', finished_at=NULL, exit_status=NULL, error=NULL, owner=%s WHERE id=%s",
-            (claim.token, claim.run_id),
-        )
+        await connection.execute(_TAKE, (claim.run_id, claim.token, claim.run_id))
         # An old request to stop is history; a question that nobody answered in time may be asked again.
         await connection.execute(
             "DELETE FROM awf.messages WHERE run_id=%s AND (topic=%s OR"

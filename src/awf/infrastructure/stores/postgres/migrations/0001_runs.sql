@@ -21,7 +21,9 @@ CREATE TABLE awf.runs (
     queue       TEXT NOT NULL DEFAULT '',   -- where it was submitted to; empty: it runs where it was started
     options     TEXT NOT NULL DEFAULT '{}', -- whom to ask, as its submitter said
     before      TEXT NOT NULL DEFAULT '',   -- how it stood when it was submitted
-    submissions INTEGER NOT NULL DEFAULT 0  -- how often it was submitted
+    submissions INTEGER NOT NULL DEFAULT 0, -- how often it was submitted
+    deaths      INTEGER NOT NULL DEFAULT 0, -- how many workers died with it since it last got on
+    progress    INTEGER NOT NULL DEFAULT 0  -- how many steps were recorded when it was last taken over
 );
 CREATE INDEX runs_by_time ON awf.runs (started_at DESC);
 
