@@ -102,7 +102,7 @@ class RunHost:
                 else:
                     _log.warning("%s cannot be run here: %s %s", run_id, error.code, error.message)
                     return {"status": "failed", "code": error.code}
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  the run must get an end
                 _log.exception("%s met a mistake of ours", run_id)
                 await self._refuse(run_id, _bug(error))
 
