@@ -18,6 +18,7 @@ from awf.domain.run import RunRecord, StepResult
 from awf.infrastructure.stores.postgres.connecting import connection_words, describe, is_passing
 from awf.infrastructure.stores.postgres.database import PostgresDatabase, look_at
 from awf.infrastructure.stores.postgres.journal import PostgresJournal
+from awf.infrastructure.stores.postgres.link import Writing
 from awf.infrastructure.stores.postgres.runs import PostgresRunStore
 
 DEFINITION = Definition(root="w.yaml", texts={"w.yaml": "name: w"})
@@ -169,7 +170,7 @@ async def test_a_statement_that_the_server_refuses_stops_that_run_only(machine):
     broken = await journal.create(record("r1"), DEFINITION, Masker())
     sound = await journal.create(record("r2"), DEFINITION, Masker())
     link = journal._database.link
-    refused = link.commit(broken.claim, [("INSERT INTO awf.no_such_table VALUES (1)", ())])
+    refused = link.commit(broken.claim, Writing(others=[("INSERT INTO awf.no_such_table VALUES (1)", ())]))
     assert (await sound.step("a", work("fine"))).output == "fine"
     for failing in (refused, broken.step("b", work())):
         with pytest.raises(AwfError) as caught:

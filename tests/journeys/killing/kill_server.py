@@ -91,14 +91,14 @@ def instrument_link(points: Points) -> None:
     """The same points on the way to PostgreSQL."""
     write, commit, transaction = Link.write, Link.commit, link._transaction
 
-    def counted_write(self, claim, statements):
+    def counted_write(self, claim, writing):
         points.pass_one()
-        write(self, claim, statements)
+        write(self, claim, writing)
         points.pass_one()
 
-    def counted_commit(self, claim, statements):
+    def counted_commit(self, claim, writing):
         points.pass_one()
-        done = commit(self, claim, statements)
+        done = commit(self, claim, writing)
         points.pass_one()
         return done
 

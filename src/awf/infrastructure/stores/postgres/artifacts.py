@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from awf.infrastructure.stores.folders import make_folder, output_path
+from awf.infrastructure.stores.postgres.link import Writing
 
 if TYPE_CHECKING:
     from awf.domain.run import StepResult
@@ -33,7 +34,8 @@ async def keep_output(database: PostgresDatabase, claim: Claim, path: str) -> No
         with open(file, "rb") as source:  # noqa: ASYNC230  a local file, a piece at a time
             number = 0
             while data := source.read(_PIECE):
-                await database.link.commit(claim, [(sql, (claim.run_id, path, stream, number, data))])
+                piece = (sql, (claim.run_id, path, stream, number, data))
+                await database.link.commit(claim, Writing(others=[piece]))
                 number += 1
 
 

@@ -25,13 +25,20 @@ if TYPE_CHECKING:
 
     Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 
-__all__ = ["Claim", "Link"]
+__all__ = ["Claim", "EventRow", "Link", "StepRow", "Writing"]
+
+StepRow = tuple[str, str, int, bytes]
+EventRow = tuple[str, int, str, str, bytes]
 
 T = TypeVar("T")
 _SOON_SECONDS = 0.02  # how long an event may wait for company
 _PATIENCE_SECONDS = 60.0  # how long a database may be gone before runs stop
 _PAUSE_SECONDS = (0.05, 2.0)
 _NOT_OWNER = "AW001"
+_RECORD = (
+    "SELECT awf.record(%b::text[], %b::text[], %b::text[], %b::text[], %b::int[], %b::bytea[],"
+    " %b::text[], %b::int[], %b::text[], %b::text[], %b::bytea[])"
+)
 
 
 class Claim(NamedTuple):
@@ -41,9 +48,17 @@ class Claim(NamedTuple):
     token: str
 
 
+class Writing(NamedTuple):
+    """What is to be written for a run: what steps came to, what happened, and whatever else."""
+
+    steps: Sequence[StepRow] = ()  # run, path, number, result
+    events: Sequence[EventRow] = ()  # run, number, type, once, body
+    others: Sequence[Statement] = ()
+
+
 class _Entry(NamedTuple):
     claim: Claim
-    statements: Sequence[Statement]
+    writing: Writing
     done: asyncio.Future[list[int]] | None
 
 
@@ -68,21 +83,21 @@ class Link:
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
-    def write(self, claim: Claim, statements: Sequence[Statement]) -> None:
+    def write(self, claim: Claim, writing: Writing) -> None:
         """Write in order, within a moment; a failure shows at the next `commit`."""
         if claim in self._failed:
             return
-        self._line.append(_Entry(claim, statements, None))
+        self._line.append(_Entry(claim, writing, None))
         if self._timer is None:
             self._timer = self._loop.call_later(_SOON_SECONDS, self._start)
 
-    def commit(self, claim: Claim, statements: Sequence[Statement]) -> asyncio.Future[list[int]]:
-        """Write in order; the future gives the row counts once they are safe."""
+    def commit(self, claim: Claim, writing: Writing) -> asyncio.Future[list[int]]:
+        """Write in order; the future gives how many rows each of the other statements changed, once all is safe."""
         done: asyncio.Future[list[int]] = self._loop.create_future()
         if claim in self._failed:
             done.set_exception(self._failed[claim])
             return done
-        self._line.append(_Entry(claim, statements, done))
+        self._line.append(_Entry(claim, writing, done))
         self._start()
         return done
 
@@ -253,24 +268,36 @@ async def _transaction(
     connection: Connection, claims: dict[Claim, None], batch: list[_Entry]
 ) -> list[list[int]]:
     """All of it in one way there and back."""
+    record = _record(claims, batch)
+    if not any(entry.writing.others for entry in batch):
+        await connection.execute(_RECORD, record)
+        return [[] for _ in batch]
     cursors: list[list[psycopg.AsyncCursor[tuple[Any, ...]]]] = []
     try:
         async with connection.pipeline():
             await connection.execute("BEGIN")
-            for claim in claims:
-                await connection.execute("SELECT awf.fence(%s, %s)", claim)
+            await connection.execute(_RECORD, record)
             for entry in batch:
                 cursors.append([])
-                for sql, values in entry.statements:
+                for sql, values in entry.writing.others:
                     cursors[-1].append(await connection.execute(sql.encode(), values))
-            for claim in claims:
-                await connection.execute("SELECT pg_notify(%s, '')", (f"awf:{claim.run_id}",))
             await connection.execute("COMMIT")
     except BaseException:
         with contextlib.suppress(Exception):
             await connection.rollback()
         raise
     return [[cursor.rowcount for cursor in row] for row in cursors]
+
+
+def _record(claims: dict[Claim, None], batch: list[_Entry]) -> list[list[Any]]:
+    """The arguments of `awf.record`: a list for each column."""
+    steps = [row for entry in batch for row in entry.writing.steps]
+    events = [row for entry in batch for row in entry.writing.events]
+    return [*_columns(list(claims), 2), *_columns(steps, 4), *_columns(events, 5)]
+
+
+def _columns(rows: Sequence[tuple[Any, ...]], count: int) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(count)]
 
 
 def _taken(claim: Claim) -> AwfError:

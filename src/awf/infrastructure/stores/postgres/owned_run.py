@@ -21,13 +21,14 @@ from awf.domain.run import RunRecord, StepResult
 from awf.infrastructure.stores.folders import output_path, run_folder
 from awf.infrastructure.stores.outbox import Outbox
 from awf.infrastructure.stores.postgres.artifacts import keep_output, restored
+from awf.infrastructure.stores.postgres.link import Writing
 from awf.infrastructure.stores.rows import CANCEL_TOPIC, encode_optional
 from awf.infrastructure.stores.stamping import EventStamp
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
-    from awf.domain.events import Event, Stamped
+    from awf.domain.events import Event
     from awf.domain.ports.event_publisher import EventListener
     from awf.domain.program import Definition
     from awf.domain.redaction import Masker
@@ -110,11 +111,8 @@ class PostgresRun:
             await keep_output(self._database, self.claim, path)
         stamped = [self._stamp(event) for event in finished.events]
         encoded = _encoder.encode(self._masker.map_struct(finished.result, self._masker.seal))
-        record: Statement = (
-            "INSERT INTO awf.steps (run_id, path, seq, result) VALUES (%s,%s,%s,%s) ON CONFLICT DO NOTHING",
-            (self.run_id, path, self._stamp.seq, encoded),
-        )
-        committed = self._commit([record, *(self._event_row(item) for item in stamped)])
+        row = (self.run_id, path, self._stamp.seq, encoded)
+        committed = self._commit(Writing([row], [self._stamp.row(item) for item in stamped]))
         self._outbox.post(stamped, committed)
         await self._safe(committed)
         self._steps[path] = encoded
@@ -140,10 +138,15 @@ class PostgresRun:
             answers.append(asked)
         await self._safe(
             self._commit(
-                [
-                    ("DELETE FROM awf.steps WHERE run_id=%s AND path=ANY(%s)", (self.run_id, mine)),
-                    ("DELETE FROM awf.messages WHERE run_id=%s AND topic=ANY(%s)", (self.run_id, answers)),
-                ]
+                Writing(
+                    others=[
+                        ("DELETE FROM awf.steps WHERE run_id=%s AND path=ANY(%s)", (self.run_id, mine)),
+                        (
+                            "DELETE FROM awf.messages WHERE run_id=%s AND topic=ANY(%s)",
+                            (self.run_id, answers),
+                        ),
+                    ]
+                )
             )
         )
         for known in mine:
@@ -180,7 +183,7 @@ class PostgresRun:
     async def deliver(self, topic: str, message: Message) -> bool:
         sealed = self._masker.map_struct(message, self._masker.seal)
         row = message_row(self.run_id, topic, sealed, self._database.clock())
-        counts = await self._safe(self._commit([row]))
+        counts = await self._safe(self._commit(Writing(others=[row])))
         if counts[0] == 1:
             self._heard({topic: (row[1][2], row[1][3])})
         else:  # somebody else was first: what they said counts
@@ -222,18 +225,11 @@ class PostgresRun:
             self._once.add(once)
         stamped = self._stamp(event)
         if self._stamp.worth_keeping(stamped.event):
-            self._link.write(self.claim, [self._event_row(stamped, once)])
+            self._link.write(self.claim, Writing(events=[self._stamp.row(stamped, once)]))
         self._outbox.post([stamped])
 
-    def _event_row(self, stamped: Stamped, once: str = "") -> Statement:
-        sql = (
-            "INSERT INTO awf.events (run_id, seq, type, once, body) VALUES (%s,%s,%s,%s,%s)"
-            " ON CONFLICT DO NOTHING"
-        )
-        return sql, self._stamp.row(stamped, once)
-
-    def _commit(self, statements: Sequence[Statement]) -> asyncio.Future[list[int]]:
-        return self._link.commit(self.claim, statements)
+    def _commit(self, writing: Writing) -> asyncio.Future[list[int]]:
+        return self._link.commit(self.claim, writing)
 
     async def _safe(self, committed: asyncio.Future[list[int]]) -> list[int]:
         """Wait until it is written; a failure says how to go on with this run."""
@@ -247,20 +243,13 @@ class PostgresRun:
 
     async def copied(self, steps: dict[str, bytes], messages: dict[str, tuple[str, str]]) -> None:
         """Begin with what another run came to."""
-        rows: list[Statement] = [
-            (
-                "INSERT INTO awf.steps (run_id, path, seq, result) VALUES (%s,%s,0,%s) ON CONFLICT DO NOTHING",
-                (self.run_id, path, result),
-            )
-            for path, result in steps.items()
-        ]
+        rows = [(self.run_id, path, 0, result) for path, result in steps.items()]
         now = self._database.clock()
-        rows += [
+        answers = [
             message_row(self.run_id, topic, Message(json.loads(payload), sender), now)
             for topic, (payload, sender) in messages.items()
         ]
-        if rows:
-            await self._safe(self._commit(rows))
+        await self._safe(self._commit(Writing(rows, others=answers)))
         self._steps |= steps
         self._messages |= messages
         self.finished_steps = len(steps)
@@ -298,10 +287,10 @@ class PostgresRun:
             "DELETE FROM awf.messages WHERE run_id=%s AND topic=%s",
             (self.run_id, CANCEL_TOPIC),
         )
-        rows = [update, forget, *(self._event_row(item) for item in stamped)]
+        rows = [update, forget]
         if outcome.status == "completed":
             rows.append(("DELETE FROM awf.secrets WHERE run_id=%s", (self.run_id,)))
-        recorded = self._commit(rows)
+        recorded = self._commit(Writing(events=[self._stamp.row(item) for item in stamped], others=rows))
         self._outbox.post(stamped, recorded)
         await self._safe(recorded)
         self._messages.pop(CANCEL_TOPIC, None)

@@ -76,11 +76,30 @@ CREATE TABLE awf.artifacts (
 );
 
 -- Whoever writes for a run must be its owner at that very moment. A process that was thought dead and comes back finds
--- that it is not any more; the row stays locked until its transaction ends, so nobody can take over in between.
-CREATE FUNCTION awf.fence(run TEXT, claimed TEXT) RETURNS void LANGUAGE plpgsql AS $$
+-- that it is not any more; the rows stay locked until its transaction ends, so nobody can take over in between.
+-- One call carries what many runs of a process did meanwhile: one way there and back.
+CREATE FUNCTION awf.record(
+    runs TEXT[], owners TEXT[],
+    step_runs TEXT[], step_paths TEXT[], step_seqs INTEGER[], step_results BYTEA[],
+    event_runs TEXT[], event_seqs INTEGER[], event_types TEXT[], event_onces TEXT[], event_bodies BYTEA[]
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    owned INTEGER;
 BEGIN
-    PERFORM 1 FROM awf.runs WHERE id = run AND owner = claimed FOR SHARE;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'run % belongs to another process', run USING ERRCODE = 'AW001';
+    SELECT count(*) INTO owned FROM (
+        SELECT 1 FROM unnest(runs, owners) AS claim (id, owner)
+        JOIN awf.runs r ON r.id = claim.id AND r.owner = claim.owner FOR SHARE OF r
+    ) AS held;
+    IF owned <> cardinality(runs) THEN
+        RAISE EXCEPTION 'a run belongs to another process' USING ERRCODE = 'AW001';
     END IF;
+    IF cardinality(step_runs) > 0 THEN
+        INSERT INTO awf.steps (run_id, path, seq, result)
+        SELECT * FROM unnest(step_runs, step_paths, step_seqs, step_results) ON CONFLICT DO NOTHING;
+    END IF;
+    IF cardinality(event_runs) > 0 THEN
+        INSERT INTO awf.events (run_id, seq, type, once, body)
+        SELECT * FROM unnest(event_runs, event_seqs, event_types, event_onces, event_bodies) ON CONFLICT DO NOTHING;
+    END IF;
+    PERFORM pg_notify('awf:' || run, '') FROM unnest(runs) AS run;
 END $$;
