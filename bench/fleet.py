@@ -9,7 +9,7 @@ from bench.events import owned_cost, steps_one_by_one
 from bench.fleet_yard import Yard, database
 from bench.in_process import engine_run
 from bench.measuring import interleaved
-from bench.rows import compared, figure
+from bench.rows import Limits, compared, figure
 
 if TYPE_CHECKING:
     from awf.testing.postgres import TestPostgres
@@ -23,7 +23,7 @@ _CONCURRENCY = 4
 
 def run(stage: Stage) -> list[Row]:
     with database() as server:
-        return [*_steps(stage, server), *_throughput(stage, server)]
+        return [*_steps(stage, server), *_throughput(stage, server), _lag(stage, server)]
 
 
 def _steps(stage: Stage, server: TestPostgres) -> list[Row]:
@@ -77,6 +77,28 @@ def _throughput(stage: Stage, server: TestPostgres) -> list[Row]:
             )
         )
     return rows
+
+
+def _lag(stage: Stage, server: TestPostgres) -> Row:
+    """How long after it happened at a worker a follower elsewhere has an event."""
+    from awf.bootstrap import App
+    from awf.interfaces.cli.stored import followed_events
+
+    file = stage.write("slow.yaml", workflows.chain(stage.size(60), "sleep 0.1"))
+    yard = Yard(stage, server.new_database())
+    app = App(cwd=str(stage.folder), environment=yard.environment)
+    try:
+        yard.start_worker(_CONCURRENCY)
+        yard.submit(file, 1)
+        run_id = yard.rows("SELECT id FROM awf.runs ORDER BY started_at DESC LIMIT 1")[0][0]
+        clock = app.clock
+        lags = sorted(clock() - stamped.time for stamped in followed_events(app.store, run_id))
+    finally:
+        app.database.close()
+        yard.stop()
+    late = lags[int(len(lags) * 0.95)]
+    what = f"an event at a worker to a follower, 95th of 100 ({len(lags)} events)"
+    return figure(what, f"{late * 1000:.0f} ms", "-", Limits(0.2, 0.1, " s"), late)
 
 
 def _per_second(yard: Yard) -> float:

@@ -116,6 +116,17 @@ async def test_an_adopted_run_has_everything_and_nobody_else_can_have_it(journal
     assert again.record.inputs == {"a": 1, "b": "x"}
 
 
+async def test_an_id_that_is_taken_is_refused_and_the_run_that_has_it_stays_as_it_is(journal):
+    run = await journal.create(record(), DEFINITION, Masker())
+    await run.step("a", work("kept"))
+    await run.release()
+    with pytest.raises(AwfError) as caught:
+        await journal.create(record(), Definition(root="other.yaml", texts={}), Masker())
+    assert caught.value.code == "USER.RUN.BUSY"
+    again = await journal.adopt("r1", Masker())
+    assert (again.definition, again.recorded("a").output) == (DEFINITION, "kept")
+
+
 async def test_events_are_numbered_without_gaps_also_after_a_resume(journal):
     heard = []
     run = await journal.create(record(), DEFINITION, Masker())

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ExecutionService", "Prepared", "new_run_id", "refuse"]
 
+_TRIES_FOR_AN_ID = 5
 _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"  # no letters that are mistaken for digits
 
 
@@ -152,9 +153,22 @@ class ExecutionService:
         self, program: Program, inputs: dict[str, Any], services: RunServices, *, parent: str = ""
     ) -> Prepared:
         self._remember_secrets(program, services)
-        record = self._record(program, inputs, services, parent)
-        owned = await self._journal().create(record, program.definition, services.masker)
+        owned = await self._created(
+            lambda: self._record(program, inputs, services, parent), program, services
+        )
         return Prepared(owned, program, services)
+
+    async def _created(
+        self, record: Callable[[], RunRecord], program: Program, services: RunServices
+    ) -> OwnedRun:
+        """Of thousands of runs in a second, two may come to the same id: then the later one gets another."""
+        for _ in range(_TRIES_FOR_AN_ID):
+            try:
+                return await self._journal().create(record(), program.definition, services.masker)
+            except AwfError as error:
+                if error.code != "USER.RUN.BUSY":
+                    raise
+        return await self._journal().create(record(), program.definition, services.masker)
 
     def _record(
         self, program: Program, inputs: dict[str, Any], services: RunServices, parent: str

@@ -40,6 +40,9 @@ class SqliteJournal:
         ownership = Ownership.take(folder)
         if ownership is None:
             raise _busy(record.id)
+        if self._database.row("SELECT 1 FROM runs WHERE id=?", (record.id,)):
+            ownership.release()
+            raise _busy(record.id)
         save_secrets(folder, masker)
         inputs = json.dumps(_sealed(record.inputs, masker))
         values = (

@@ -28,7 +28,8 @@ __all__ = ["PostgresJournal"]
 _encoder = msgspec.json.Encoder()
 _INSERT = (
     "INSERT INTO awf.runs (id, workflow, source, status, started_at, inputs, parent, cwd, owner, digest, definition)"
-    " VALUES (%s,%s,%s,'running',%s,%s,%s,%s,%s,%s,%s) ON CONFLICT (id) DO NOTHING"
+    " VALUES (%s,%s,%s,'running',%s,%s,%s,%s,%s,%s,%s)"
+    " ON CONFLICT (id) DO UPDATE SET id=excluded.id WHERE awf.runs.owner=excluded.owner"  # written twice, but by us
 )
 _TAKE = (
     "WITH known AS (SELECT count(*)::int AS steps FROM awf.steps WHERE run_id=%s)"
@@ -64,7 +65,9 @@ class PostgresJournal:
 
         async def insert(connection: Any) -> None:
             async with connection.transaction():
-                await connection.execute(_INSERT, row)
+                cursor = await connection.execute(_INSERT, row)
+                if cursor.rowcount != 1:
+                    raise _busy(record.id)
                 for name, value in masker.values.items():
                     if not name.startswith(
                         "env."
