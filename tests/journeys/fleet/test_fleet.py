@@ -5,8 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+
+from awf.testing.acp_editor import ZED, ScriptedEditor
+from awf.testing.acp_wire import WireChecker
 
 pytestmark = pytest.mark.journey
 
@@ -66,6 +71,36 @@ def test_a_run_is_the_same_run_here_and_at_a_worker(fleet):
     assert quiet.stdout == fleet.awf("run", "./x.yaml", "-i", "who=me", "-o", "quiet").stdout
 
 
+async def test_the_same_workflow_here_at_a_worker_and_from_the_editor(fleet, until):
+    workflow = {
+        "initial": "a",
+        "a": {"type": "step", "command": "echo one; echo two >&2", "on_success": "both"},
+        "both": {"type": "parallel", "parallel": ["l", "r"], "max_concurrent": 1, "on_success": "done"},
+        "l": {"type": "step", "command": "echo left"},
+        "r": {"type": "step", "command": "echo right of {{ states.a.output }}"},
+        "done": {"type": "terminal", "message": "all done"},
+    }
+    fleet.workflow(".awf/workflows/x", workflow, outputs={"said": "{{ states.a.output }}"})
+    fleet.worker()
+    here = fleet.awf("run", "x", "-o", "ndjson").succeeded().events()
+    there = fleet.awf("run", "x", "-o", "ndjson", "--submit", "--follow").succeeded().events()
+    editor = await ScriptedEditor.start(
+        [sys.executable, "-m", "awf", "acp-serve"],
+        cwd=fleet.project,
+        env=fleet.environment,
+        checker=WireChecker(Path(__file__).parents[2] / "protocols" / "acp"),
+        patience=200.0,
+    )
+    async with editor:
+        await editor.initialize(ZED)
+        await editor.prompt(await editor.new_session(fleet.project), "/x")
+    (edited,) = {run["id"] for run in fleet.history()} - {here[0]["run_id"], there[0]["run_id"]}
+    edited = fleet.awf("logs", edited, "-o", "ndjson").succeeded().events()
+    assert plain(there) == plain(here)
+    assert plain(edited) == plain(here)
+    assert fleet.run_record(edited[0]["run_id"])["outputs"] == {"said": "one"}
+
+
 def test_a_failing_run_has_its_exit_status_also_from_afar(fleet):
     fleet.worker()
     fleet.steps("x", "exit 4")
@@ -104,6 +139,24 @@ def test_what_a_killed_worker_left_is_finished_by_another_and_nothing_finished_r
     assert following.wait().status == 0
     assert [event["type"] for event in following.events()].count("workflow.resumed") == 1
     assert sorted(fleet.trace()) == ["a"] * 4 + ["b"] * 8 + ["c"] * 4
+
+
+def test_a_worker_that_comes_back_under_its_name_takes_up_its_runs_and_tags_are_kept(fleet, until):
+    fleet.steps("x", "echo a >> trace", WAIT)
+    for life in range(3):
+        worker = fleet.worker("--name", "one", "--tags", "gpu")
+        if not life:
+            run = submitted(fleet, "./x.yaml", "--tag", "gpu")
+            fleet.worker("--name", "without the tag")
+        until(lambda life=life: fleet.trace().count("b") == life + 1, "the second step")
+        if life < 2:
+            worker.send(signal.SIGKILL)
+            worker.wait()
+    told = [worker for worker in fleet._started if "without" in worker.err.read_text()]
+    assert not any("begins" in worker.err.read_text() for worker in told)
+    fleet.touch("go")
+    fleet.ended(run)
+    assert sorted(fleet.trace()) == ["a", "b", "b", "b"]
 
 
 def test_a_question_is_answered_from_elsewhere(fleet, until):
@@ -284,7 +337,10 @@ def test_a_database_that_goes_away_only_delays_workers_and_their_runs(fleet, pos
     until(lambda: "b" in fleet.trace(), "the second step")
     for _ in range(3):
         assert postgres.cut(database_url) > 0
+    postgres.halt()
     fleet.touch("go")
+    until(lambda: not fleet.commands(), "the end of the step while nobody can record it")
+    postgres.resume()
     fleet.ended(run)
     assert fleet.trace() == ["a", "b", "c"]
     fleet.ended(submitted(fleet, "./x.yaml"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import secrets
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +21,7 @@ __all__ = ["FleetWorker", "Locks", "WorkerPlan"]
 _POLL_SECONDS = 0.1
 _SWEEP_SECONDS = 1.0
 _RETRY_SECONDS = 5.0
-_LOCK = "worker"
+_LOCK, _NAME_LOCK = "worker", "worker name"
 _log = logging.getLogger("awf.worker")
 
 
@@ -52,6 +53,8 @@ class FleetWorker:
         self._active: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._sweeping: asyncio.Task[None] | None = None
         self._leaving = False
+        # Never the same twice: DBOS would take up what one of that id had claimed, past its queue and its tag.
+        self._executor = f"{plan.name}.{secrets.token_hex(4)}"
 
     @property
     def name(self) -> str:
@@ -67,12 +70,13 @@ class FleetWorker:
 
     async def start(self) -> None:
         """From here on runs are taken. Two workers cannot have one name."""
-        if not await self._locks.hold(_LOCK, self._plan.name):
+        if not await self._locks.hold(_NAME_LOCK, self._plan.name):
             raise AwfError(
                 "USER.WORKER.NAME_TAKEN",
                 f"A worker named '{self._plan.name}' is running already.",
                 hint="Choose another --name, or leave it out.",
             )
+        await self._locks.hold(_LOCK, self._executor)
         try:
             await self._launch()
         except Exception as error:
@@ -90,7 +94,7 @@ class FleetWorker:
                 "system_database_url": self._url,
                 "sys_db_pool_size": 5,
                 "application_version": VERSION,
-                "executor_id": self._plan.name,
+                "executor_id": self._executor,
                 "serializer": DBOSPortableJSONSerializer(),
                 "log_level": "ERROR",
                 "notification_listener_polling_interval_sec": 1.0,
@@ -153,7 +157,7 @@ class FleetWorker:
         """Hand on what dead workers had claimed; how many runs."""
         pending = await _claimed()
         handed = 0
-        for name in {one.executor_id for one in pending} - {self._plan.name, None}:
+        for name in {one.executor_id for one in pending} - {self._executor, None}:
             if await self._locks.hold(_LOCK, name):
                 try:
                     handed += await self._hand_on(name)
@@ -191,7 +195,8 @@ class FleetWorker:
         await stopping
         await loop.run_in_executor(own, self._hand_back)
         loop.set_default_executor(own)
-        await self._locks.let_go(_LOCK, self._plan.name)
+        await self._locks.let_go(_LOCK, self._executor)
+        await self._locks.let_go(_NAME_LOCK, self._plan.name)
 
     async def _all_ended(self, seconds: float, hurry: asyncio.Event) -> None:
         loop = asyncio.get_running_loop()
@@ -203,7 +208,7 @@ class FleetWorker:
     def _hand_back(self) -> None:
         queue = RunQueue(self._url)
         try:
-            count = queue.hand_back(self._plan.name)
+            count = queue.hand_back(self._executor)
         finally:
             queue.close()
         if count:
