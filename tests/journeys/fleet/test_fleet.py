@@ -264,6 +264,39 @@ def test_the_engine_may_be_told_to_cancel_too_and_leaves_runs_of_another_version
         client.destroy()
 
 
+def test_the_runs_of_one_machine_move_into_the_database(fleet, until):
+    url = fleet.environment.pop("AWF_DATABASE_URL")
+    fleet.steps(
+        "x",
+        {"command": "echo a >> trace; head -c 3000000 /dev/zero | tr '\\0' x"},
+        {"command": "echo {{ inputs.api_key }} > key; echo b >> trace; test -e mended"},
+        inputs=[{"name": "api_key"}],
+    )
+    fleet.awf("run", "./x.yaml", "-i", "api_key=hush-hush").one_error("EXECUTION.COMMAND.FAILED")
+    shown = [fleet.awf(*words).stdout for words in (("logs", "last"), ("show", "last", "-o", "json"))]
+    whole = fleet.awf("show", "last", "--step", "a", "--full").out
+    fleet.steps("y", WAIT)
+    living = fleet.start("run", "./y.yaml", "-o", "ndjson")
+    until(lambda: fleet.trace().count("b") == 2, "a run under way")
+    fleet.awf("store", "migrate", "--from", "sqlite", "--to", "postgres").one_error("USER.WORKER.NO_DATABASE")
+    fleet.environment["AWF_DATABASE_URL"] = url
+    told = fleet.awf("store", "migrate", "--from", "sqlite", "--to", "postgres", "-o", "json").succeeded()
+    assert told.json() == {"copied": 1, "known": 0, "running": [living.run_id]}
+    fleet.touch("go")
+    living.wait()
+    told = fleet.awf("store", "migrate", "--from", "sqlite", "--to", "postgres").succeeded()
+    assert told.stdout == "1 runs copied, 1 were there already\n"
+    failed = next(run["id"] for run in fleet.history() if run["status"] == "failed")
+    fleet.environment["AWF_STORAGE"] = str(fleet.root / "another machine")
+    assert [fleet.awf(*words).stdout for words in (("logs", failed), ("show", failed, "-o", "json"))] == shown
+    assert fleet.awf("show", failed, "--step", "a", "--full").out == whole
+    assert len(whole) == 3_000_000
+    fleet.touch("mended")
+    fleet.awf("resume", failed).succeeded()
+    assert (fleet.project / "key").read_text() == "hush-hush\n"
+    assert fleet.trace() == ["a", "b", "b", "b"]
+
+
 # -- bad input ---------------------------------------------------------------------------------------------------------
 
 

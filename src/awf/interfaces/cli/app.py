@@ -44,6 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "mcp": ("gateway", "Take over the MCP servers of other clients"),
     "plugin": ("plugins", "List, check and create plugins"),
     "worker": ("plumbing", "Carry out runs that were submitted to a queue, on this machine"),
+    "store": ("plumbing", "Copy runs from this machine's store into a database"),
     "config": ("plumbing", "Show the settings and where each comes from"),
     "completion": ("plumbing", "Print the completion script for a shell"),
     "version": ("plumbing", "Print the version"),
