@@ -92,6 +92,7 @@ class RunHost:
         self._app = app
         self._database = require_database(app)
         self._running: dict[str, Prepared] = {}
+        self._leaving = False
         self._maskers: list[Masker] = [app.masker]
         self.masker: Masker = JointMasker(lambda: self._maskers)
 
@@ -109,7 +110,7 @@ class RunHost:
 
     async def carry_out(self, run_id: str) -> dict[str, Any]:
         """One run, from where it stands to its end."""
-        while True:
+        while not self._leaving:
             standing = await self._standing(run_id)
             if standing is None or standing["status"] not in {"queued", "running"}:
                 return {"status": standing["status"] if standing else "gone"}
@@ -126,6 +127,7 @@ class RunHost:
             except Exception as error:  # noqa: BLE001  the run must get an end
                 _log.exception("%s met a mistake of ours", run_id)
                 await self._refuse(run_id, _bug(error))
+        raise asyncio.CancelledError
 
     async def _standing(self, run_id: str) -> dict[str, Any] | None:
         async def read(connection: Any) -> Any:
@@ -150,6 +152,8 @@ class RunHost:
         try:
             prepared = await app.execution.take_up(run_id, services)
             self._running[run_id] = prepared
+            if self._leaving:
+                prepared.leave()
             _log.info("%s begins: %s", run_id, prepared.owned.record.workflow)
             outcome = await prepared.execute(app.log_listener() or (lambda _stamped: None))
         finally:
@@ -200,7 +204,8 @@ class RunHost:
         await self._database.link.do(lambda connection: connection.execute(sql, tuple(claim)))
 
     def leave(self) -> None:
-        """Every run stops where it stands, without an end."""
+        """Every run stops where it stands, without an end, and none is begun any more."""
+        self._leaving = True
         for prepared in self._running.values():
             prepared.leave()
 

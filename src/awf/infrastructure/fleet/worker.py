@@ -50,9 +50,9 @@ class FleetWorker:
         self._locks = locks
         self._carry_out = carry_out
         self._slots = asyncio.Semaphore(plan.concurrency)
-        self._active: dict[str, asyncio.Task[dict[str, Any]]] = {}
+        self._active: set[asyncio.Task[dict[str, Any]]] = set()
         self._sweeping: asyncio.Task[None] | None = None
-        self._leaving = False
+        self._draining = False
         # Never the same twice: DBOS would take up what one of that id had claimed, past its queue and its tag.
         self._executor = f"{plan.name}.{secrets.token_hex(4)}"
 
@@ -63,10 +63,6 @@ class FleetWorker:
     @property
     def queues(self) -> Sequence[str]:
         return [f"{one.queue} ({one.tag})" if one.tag else one.queue for one in self._plan.queues]
-
-    @property
-    def active(self) -> Sequence[str]:
-        return list(self._active)
 
     async def start(self) -> None:
         """From here on runs are taken. Two workers cannot have one name."""
@@ -119,10 +115,10 @@ class FleetWorker:
 
     async def _walk(self, run_id: str) -> dict[str, Any]:
         async with self._slots:
-            if self._leaving:
+            if self._draining:
                 raise asyncio.CancelledError  # it stays claimed by this worker until it is handed back
             task = asyncio.get_running_loop().create_task(self._persistently(run_id), name=f"run {run_id}")
-            self._active[run_id] = task
+            self._active.add(task)
             try:
                 return await asyncio.shield(task)
             except asyncio.CancelledError:
@@ -130,7 +126,7 @@ class FleetWorker:
                 await asyncio.wait([task])
                 raise
             finally:
-                self._active.pop(run_id, None)
+                self._active.discard(task)
 
     async def _persistently(self, run_id: str) -> dict[str, Any]:
         """A store that fails is no end of a run: it is taken up again when the store is back."""
@@ -138,8 +134,10 @@ class FleetWorker:
             try:
                 return await self._carry_out(run_id)
             except AwfError as error:
-                if not error.code.startswith("SYSTEM.STORE") or self._leaving:
+                if not error.code.startswith("SYSTEM.STORE"):
                     raise
+                if self._draining:
+                    raise asyncio.CancelledError from error  # an error would be its end
                 _log.warning("%s stopped: %s It is tried again.", run_id, error.message)
                 await asyncio.sleep(_RETRY_SECONDS)
 
@@ -181,6 +179,7 @@ class FleetWorker:
 
     async def drain(self, seconds: float, leave: Callable[[], None], hurry: asyncio.Event) -> None:
         """Take nothing more, let runs end for a while, `leave` the rest, and hand it back to the queue."""
+        self._draining = True  # also what was claimed and waits for its turn is not begun
         if self._sweeping is not None:
             self._sweeping.cancel()
             await asyncio.wait([self._sweeping])
@@ -188,10 +187,9 @@ class FleetWorker:
         own = ThreadPoolExecutor(1, "awf-drain")  # the loop's threads are those of DBOS, and end with it
         stopping = loop.run_in_executor(own, _stop_taking, int(seconds) + 30)
         await self._all_ended(seconds, hurry)
-        self._leaving = True
         if self._active:
             leave()
-            await asyncio.wait(list(self._active.values()))
+            await asyncio.wait(set(self._active))
         await stopping
         await loop.run_in_executor(own, self._hand_back)
         loop.set_default_executor(own)

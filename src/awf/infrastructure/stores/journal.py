@@ -36,12 +36,11 @@ class SqliteJournal:
         self._database = database
 
     async def create(self, record: RunRecord, definition: Definition, masker: Masker) -> SqliteRun:
+        if os.path.exists(run_folder(self._database.folder, record.id)):  # the id is taken
+            raise _busy(record.id)
         folder = make_folder(self._database.folder, record.id)
         ownership = Ownership.take(folder)
         if ownership is None:
-            raise _busy(record.id)
-        if self._database.row("SELECT 1 FROM runs WHERE id=?", (record.id,)):
-            ownership.release()
             raise _busy(record.id)
         save_secrets(folder, masker)
         inputs = json.dumps(_sealed(record.inputs, masker))
