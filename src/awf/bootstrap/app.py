@@ -26,15 +26,16 @@ if TYPE_CHECKING:
     from awf.domain.mcp_server import McpServer
     from awf.domain.ports.agent_provider import AgentProvider
     from awf.domain.ports.command_runner import CommandRunner
+    from awf.domain.ports.durability import RunJournal
     from awf.domain.ports.person import Person
     from awf.domain.ports.plugins import DeclaredPlugin, PluginFacts, Plugins
+    from awf.domain.ports.run_store import RunStore
     from awf.domain.ports.tools import Toolbox
     from awf.domain.program import LoadedProgram, Program
     from awf.infrastructure.agents.cli.programs import Programs
     from awf.infrastructure.project_files.files import DiskProjectFiles
     from awf.infrastructure.stores.database import Database
-    from awf.infrastructure.stores.journal import SqliteJournal
-    from awf.infrastructure.stores.runs import SqliteRunStore
+    from awf.infrastructure.stores.postgres.database import DatabaseFacts, PostgresDatabase
     from awf.infrastructure.tool_doors.bridge import McpToolbox
     from awf.infrastructure.yaml_files.library import WorkflowLibrary
 
@@ -44,12 +45,19 @@ __all__ = ["App"]
 class App(Guarded):
     """All services of one process, for one working directory."""
 
-    def beside(self, run_id: str) -> App:
-        """The same application in the folder where a run was started: there it goes on, wherever it is resumed from."""
+    def again(self) -> App:
+        """The same application from the beginning, after this one was closed."""
+        return App(cwd=self.cwd, environment=self.environment, flags=self.flags)
+
+    def beside(self, run_id: str, *, elsewhere: bool = False) -> App:
+        """The same application in the folder where a run was started: there it goes on, wherever it is resumed from.
+
+        `elsewhere`: it goes on on another machine, and the folder need not exist on this one.
+        """
         folder = self.store.find(run_id).cwd
         if folder == self.cwd:
             return self
-        if not os.path.isdir(folder):
+        if not elsewhere and not os.path.isdir(folder):
             raise AwfError(
                 "USER.INPUT.MISSING_FILE",
                 f"The folder of the run, {folder}, is gone.",
@@ -238,22 +246,57 @@ class App(Guarded):
     # -- running ---------------------------------------------------------------------------------------------------
 
     @functools.cached_property
-    def database(self) -> Database:
+    def shared_database(self) -> PostgresDatabase | None:
+        """The database that several machines share, where one is set."""
+        url = self.settings.database_url.value
+        if not url:
+            return None
+        from awf.infrastructure.stores.postgres.database import PostgresDatabase
+
+        return PostgresDatabase(url, self._storage)
+
+    @staticmethod
+    def look_at_database(url: str) -> DatabaseFacts:
+        from awf.infrastructure.stores.postgres.database import look_at
+
+        return look_at(url)
+
+    @property
+    def _storage(self) -> str:
+        return os.path.join(self.cwd, self.settings.storage.value)
+
+    @functools.cached_property
+    def database(self) -> Database | PostgresDatabase:
+        if self.shared_database is not None:
+            return self.shared_database
         from awf.infrastructure.stores.database import Database
 
-        return Database(os.path.join(self.cwd, self.settings.storage.value))
+        return Database(self._storage)
 
     @functools.cached_property
-    def store(self) -> SqliteRunStore:
+    def store(self) -> RunStore:
+        if self.shared_database is not None:
+            from awf.infrastructure.stores.postgres.runs import PostgresRunStore
+
+            return PostgresRunStore(self.shared_database)
         from awf.infrastructure.stores.runs import SqliteRunStore
 
-        return SqliteRunStore(self.database)
+        return SqliteRunStore(self.database)  # type: ignore[arg-type]
 
     @functools.cached_property
-    def journal(self) -> SqliteJournal:
+    def journal(self) -> RunJournal:
+        if self.shared_database is not None:
+            from awf.infrastructure.stores.postgres.journal import PostgresJournal
+
+            return PostgresJournal(self.shared_database)
         from awf.infrastructure.stores.journal import SqliteJournal
 
-        return SqliteJournal(self.database)
+        return SqliteJournal(self.database)  # type: ignore[arg-type]
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """One time for all machines that share a database."""
+        return self.shared_database.clock if self.shared_database is not None else time.time
 
     @functools.cached_property
     def execution(self) -> ExecutionService:
@@ -276,7 +319,7 @@ class App(Guarded):
         unattended: bool = False,
         editor_servers: Mapping[str, McpServer] | None = None,
         context: str = "",
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
     ) -> RunServices:
         from awf.application.running.services import RunServices
 
@@ -290,7 +333,7 @@ class App(Guarded):
             plugins=self.plugins,
             tracer=self.tracer,
             person=person,
-            clock=clock,
+            clock=clock or self.clock,
             environment=self.environment,
             places=self._template_places(),
             surroundings=self._surroundings(),
@@ -356,13 +399,17 @@ class App(Guarded):
         built = self.__dict__
         if "plugins" in built:
             await self.plugins.close()
+        if self._lent:
+            return
         if "runner" in built:
             await self.runner.close()
         if "audit" in built:
             await self.audit.close()
         if built.get("sandbox") is not None:
             built["sandbox"].close()
-        if "database" in built:
+        if (shared := built.get("shared_database")) is not None:
+            await shared.leave()
+        elif "database" in built:
             self.database.close()
         if "gate_store" in built:
             self.gate_store.close()

@@ -26,13 +26,20 @@ __all__ = ["Foundation"]
 
 class Foundation:
     def __init__(
-        self, *, cwd: str, environment: Mapping[str, str], flags: Mapping[str, Any] | None = None
+        self,
+        *,
+        cwd: str,
+        environment: Mapping[str, str],
+        flags: Mapping[str, Any] | None = None,
+        lent: bool = False,
     ) -> None:
+        """`lent`: what is put into it belongs to another one, and is not closed here."""
         self.cwd = os.path.abspath(cwd)
         self.environment = dict(environment)
         self.flags = flags or {}
         self.masker = Masker()
         self.version = __version__
+        self._lent = lent
 
     @functools.cached_property
     def places(self) -> Places:
@@ -44,7 +51,20 @@ class Foundation:
     def settings(self) -> Settings:
         from awf.infrastructure.settings.config import resolve_settings
 
-        return resolve_settings(self.flags, self.environment, self._config_files(), self.places.data_home)
+        found = resolve_settings(self.flags, self.environment, self._config_files(), self.places.data_home)
+        if found.database_url.value:
+            self._mask_password(found.database_url.value)
+        return found
+
+    def _mask_password(self, url: str) -> None:
+        from urllib.parse import unquote, urlsplit
+
+        try:
+            password = urlsplit(url).password or ""
+        except ValueError:  # whoever opens it says what is wrong with it
+            return
+        for written in (password, unquote(password)):
+            self.masker.add("env.AWF_DATABASE_URL", written)
 
     def _config_files(self) -> list[tuple[str, ConfigFile]]:
         from awf.infrastructure.yaml_files.config_file import read_config

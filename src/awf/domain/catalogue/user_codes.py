@@ -356,6 +356,16 @@ USER_CODES: dict[str, Entry] = {
         "Exactly one process may own a run, and a living one holds it.",
         "Watch it with `awf logs -f RUN`, or stop it with `awf cancel RUN`.",
     ),
+    "USER.WORKER.NO_DATABASE": Entry(
+        "Workers need a database",
+        "Runs are handed from machine to machine through PostgreSQL, and no database is set.",
+        "Set AWF_DATABASE_URL, or `database: {url: …}` in the configuration.",
+    ),
+    "USER.WORKER.NAME_TAKEN": Entry(
+        "Two workers cannot have one name",
+        "By its name others see whether a worker is alive, and take over its runs when it is not.",
+        "Choose another --name, or leave it out: then it is made of host and process.",
+    ),
     "USER.RUN.DEFINITION_CHANGED": Entry(
         "The workflow file has changed since the run started",
         "A resumed run continues with the definition it started with, which is stored with the run.",
