@@ -12,6 +12,7 @@ import msgspec
 
 from awf.application.gate.refusal import ApprovalRefused
 from awf.application.running.tasks import end_task, spawn
+from awf.domain.approval import is_about
 from awf.domain.policy import Decision
 
 if TYPE_CHECKING:
@@ -33,16 +34,7 @@ class Confirming:
 
     async def confirmed(self, passage: Passage, decision: Decision, asking: Asking | None) -> Decision:
         """What is decided once somebody has said yes or no. May raise `NeedsInput`."""
-        origin = passage.origin
-        approval = await self.desk.request(
-            passage.tool.facts.id,
-            hashlib.sha256(passage.exact).hexdigest(),
-            origin.context,
-            reason=decision.reason,
-            rule=decision.rule,
-            summary=self._summary(passage),
-            client=origin.client,
-        )
+        approval = await self._denied(passage) or await self._requested(passage, decision)
         if approval.status == "pending":
             approval = await self._answer(approval, passage, asking)
         try:
@@ -53,6 +45,25 @@ class Confirming:
         return msgspec.structs.replace(
             decision, verdict="allow", code=f"approval:{approval.approval_id}", reason=by
         )
+
+    async def _requested(self, passage: Passage, decision: Decision) -> Approval:
+        return await self.desk.request(
+            passage.tool.facts.id,
+            _hash(passage),
+            passage.origin.context,
+            reason=decision.reason,
+            rule=decision.rule,
+            summary=self._summary(passage),
+            client=passage.origin.client,
+        )
+
+    async def _denied(self, passage: Passage) -> Approval | None:
+        """The question that the caller brings back, if the answer was no: who has said so is not asked again and again."""
+        asked = await self.desk.find(passage.answered) if passage.answered else None
+        if asked is None or asked.status != "denied":
+            return None
+        about = passage.tool.facts.id, _hash(passage), passage.origin.context
+        return asked if is_about(asked, *about) else None
 
     async def _answer(self, approval: Approval, passage: Passage, asking: Asking | None) -> Approval:
         settings = self.desk.settings
@@ -93,6 +104,11 @@ class Confirming:
         shown = self._redactor.redacted(passage.arguments, passage.origin.redact_keys)
         text = json.dumps(shown, ensure_ascii=False, default=str)
         return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"
+
+
+def _hash(passage: Passage) -> str:
+    """Of what the agent sent, with its secrets: two of them are two calls."""
+    return hashlib.sha256(passage.exact).hexdigest()
 
 
 def _not_approved(name: str, approval: Approval, refused: ApprovalRefused) -> Decision:
