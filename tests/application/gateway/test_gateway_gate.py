@@ -376,7 +376,9 @@ async def test_a_no_in_the_newer_era_refuses_and_nobody_is_asked_the_same_again(
     assert len(gate.of_kind("approval_required")) == 1
     assert gate.of_kind("decision")[-1].code == "approval:denied"
     assert await question(visitor) != state  # another call asks anew
-    assert (await visitor.ask("tools/call", again(state, arguments={"to": "bob"})))["resultType"] == "input_required"
+    assert (await visitor.ask("tools/call", again(state, arguments={"to": "bob"})))[
+        "resultType"
+    ] == "input_required"
 
 
 async def test_a_no_from_elsewhere_counts_before_the_clients_yes(gated, gate):

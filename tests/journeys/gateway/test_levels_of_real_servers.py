@@ -169,7 +169,7 @@ def test_whoever_has_read_a_confidential_file_cannot_fetch_until_a_person_says_s
         assert ("fetch" in names(tools)) is (another is NEWER)
     assert web.hits == before + 1
 
-    (elsewhere,) = visit(era, address, tmp_path, fetch(web), context=f"another than {era.name} {context}")["steps"]
+    (elsewhere,) = visit(era, address, tmp_path, fetch(web), context=f"other than {known_as}")["steps"]
     assert "marmalade" in str(elsewhere)
 
     awf(stage, "gateway", "context", "reset", known_as)
@@ -205,7 +205,9 @@ def test_a_session_that_is_open_hears_of_what_another_process_resets(address, st
 def reset_once_raised(stage, context):
     def is_raised():
         shown = json.loads(awf(stage, "gateway", "context", "list", "-o", "json"))
-        return any(one["contextId"] == context and one["label"] != ["public", "trusted"] for one in shown)
+        return any(
+            one["contextId"] == context and one["label"]["confidentiality"] != "public" for one in shown
+        )
 
     running.until(is_raised, "a context that has read something")
     awf(stage, "gateway", "context", "reset", context)

@@ -100,9 +100,7 @@ def said_in(answer: Mapping[str, Any], by: str) -> Said:
     return Said(granted, by or "the client")
 
 
-async def answer_of(
-    params: dict[str, Any], exchange: Exchange, gated: Gated
-) -> tuple[dict[str, Any], Gated]:
+async def answer_of(params: dict[str, Any], exchange: Exchange, gated: Gated) -> tuple[dict[str, Any], Gated]:
     """Take up what the client's person said to an earlier call, and give the call without it."""
     state, answers = params.get("requestState"), params.get("inputResponses")
     if not isinstance(state, str) or not state.startswith(STATE):
