@@ -141,12 +141,14 @@ def names(tools) -> list[str]:
     return [tool["name"] for tool in tools]
 
 
-@EITHER_ERA
-@pytest.mark.parametrize("context", ["", "the agent"], ids=["the gateway's context", "a named context"])
+@pytest.mark.parametrize(
+    ("era", "own"),
+    [(OLDER, ""), (NEWER, "the agent")],
+    ids=["older, the gateway's context", "newer, one it names"],
+)
 def test_whoever_has_read_a_confidential_file_cannot_fetch_until_a_person_says_so(
-    era, context, address, stage, web, shelf, tmp_path
+    era, own, address, stage, web, shelf, tmp_path
 ):
-    own = context and f"{context} of the {era.name}"
     known_as = own or "gateway:levels.json"
     before = web.hits
     news = [{"do": "hear_of", "event": ["tools changed"]}] if era is OLDER else []
@@ -181,36 +183,6 @@ def test_whoever_has_read_a_confidential_file_cannot_fetch_until_a_person_says_s
     denied = json.loads(awf(stage, "audit", "list", "--denied", "--context", known_as, "-o", "json"))
     assert {event["toolId"] for event in denied} == {"web:fetch"}
     awf(stage, "audit", "verify")
-
-
-def test_a_session_that_is_open_hears_of_what_another_process_resets(address, stage, web, shelf, tmp_path):
-    """The client waits for the news; meanwhile a person works in a shell."""
-    reset = threading.Thread(target=reset_once_raised, args=(stage, "a session"))
-    reset.start()
-    steps = [
-        LIST,
-        read(shelf),
-        {"do": "hear_of", "event": ["tools changed"]},
-        {"do": "forget_news"},
-        {"do": "hear_of", "event": ["tools changed"]},
-        LIST,
-        fetch(web),
-    ]
-    seen = visit(OLDER, address, tmp_path, *steps, context="a session")["steps"]
-    reset.join()
-    assert "marmalade" in str(seen[-1])
-    assert "fetch" in names(seen[-2])
-
-
-def reset_once_raised(stage, context):
-    def is_raised():
-        shown = json.loads(awf(stage, "gateway", "context", "list", "-o", "json"))
-        return any(
-            one["contextId"] == context and one["label"]["confidentiality"] != "public" for one in shown
-        )
-
-    running.until(is_raised, "a context that has read something")
-    awf(stage, "gateway", "context", "reset", context)
 
 
 @EITHER_ERA

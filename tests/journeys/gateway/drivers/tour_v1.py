@@ -68,9 +68,6 @@ class Tour:
     async def hear_of(self, event):
         await self.until(event)
 
-    async def forget_news(self):
-        self.heard.clear()
-
     async def list_tools(self):
         return plain((await self.session.list_tools()).tools)
 
