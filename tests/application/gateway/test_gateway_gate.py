@@ -365,13 +365,29 @@ async def test_a_call_is_made_again_with_the_answer_of_its_person(gated, gate):
     assert gate.of_kind("approval_resolved")[0].details["decidedBy"] == "visitor"
 
 
-async def test_a_no_in_the_newer_era_refuses(gated):
+@pytest.mark.parametrize("reply", [{"action": "decline"}, {"action": "cancel"}])
+async def test_a_no_in_the_newer_era_refuses_and_nobody_is_asked_the_same_again(gated, gate, reply):
     house = await gated()
     visitor = await house.modern(capabilities=FORMS)
     state = await question(visitor)
-    for reply in ({"action": "decline"}, {"action": "cancel"}):
-        result = await visitor.ask("tools/call", again(state, reply))
-        assert result.get("isError") or result["resultType"] == "input_required"
+    for answer in (reply, YES):  # who has said no cannot take it back with the same question
+        assert is_refused(await visitor.ask("tools/call", again(state, answer)))
+    assert sent(house) == 0
+    assert len(gate.of_kind("approval_required")) == 1
+    assert gate.of_kind("decision")[-1].code == "approval:denied"
+    assert await question(visitor) != state  # another call asks anew
+    assert (await visitor.ask("tools/call", again(state, arguments={"to": "bob"})))[
+        "resultType"
+    ] == "input_required"
+
+
+async def test_a_no_from_elsewhere_counts_before_the_clients_yes(gated, gate):
+    house = await gated()
+    visitor = await house.modern(capabilities=FORMS)
+    state = await question(visitor)
+    (asked,) = await gate.desk.open_ones()
+    await gate.desk.decide(asked.approval_id, granted=False, by="ann")
+    assert is_refused(await visitor.ask("tools/call", again(state)))
     assert sent(house) == 0
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from awf.application.gate.refusal import ApprovalRefused
 from awf.application.running.tasks import end_task, spawn
+from awf.domain.approval import is_about
 from awf.domain.policy import Decision
 
 if TYPE_CHECKING:
@@ -40,15 +41,7 @@ class Confirming:
                 return _approved(decision, await self._brought(passage, approval_id))
             except ApprovalRefused as refused:
                 refusals.append(refused)
-        approval = await self.desk.request(
-            passage.tool.facts.id,
-            hashlib.sha256(passage.exact).hexdigest(),
-            origin.context,
-            reason=decision.reason,
-            rule=decision.rule,
-            summary=self._summary(passage),
-            client=origin.client,
-        )
+        approval = await self._denied(passage) or await self._requested(passage, decision)
         if approval.status == "pending" and origin.waits:
             approval = await self._answer(approval, passage, asking)
         must_bring = approval.status == "pending" or passage.tool.facts.requires_confirmation
@@ -65,13 +58,32 @@ class Confirming:
 
         Programs may also bring one that was given elsewhere; who grants through them answers for it.
         """
-        hashed, context = hashlib.sha256(passage.exact).hexdigest(), passage.origin.context
+        hashed, context = _hash(passage), passage.origin.context
         try:
             return await self.desk.take_named(approval_id, passage.tool.facts.id, hashed, context)
         except ApprovalRefused as refused:
             if refused.reason != "unknown" or passage.origin.door != "api":
                 raise
         return await self.desk.claim(approval_id, passage.tool.facts.id, hashed, context)
+
+    async def _requested(self, passage: Passage, decision: Decision) -> Approval:
+        return await self.desk.request(
+            passage.tool.facts.id,
+            _hash(passage),
+            passage.origin.context,
+            reason=decision.reason,
+            rule=decision.rule,
+            summary=self._summary(passage),
+            client=passage.origin.client,
+        )
+
+    async def _denied(self, passage: Passage) -> Approval | None:
+        """The question that the caller brings back, if the answer was no: who has said so is not asked again and again."""
+        asked = await self.desk.find(passage.answered) if passage.answered else None
+        if asked is None or asked.status != "denied":
+            return None
+        about = passage.tool.facts.id, _hash(passage), passage.origin.context
+        return asked if is_about(asked, *about) else None
 
     async def _answer(self, approval: Approval, passage: Passage, asking: Asking | None) -> Approval:
         settings = self.desk.settings
@@ -133,6 +145,11 @@ def _not_brought(name: str, approval: Approval, refusals: list[ApprovalRefused])
         code=f"approval:{refusals[0].reason if refusals else 'pending'}",
         details=details,
     )
+
+
+def _hash(passage: Passage) -> str:
+    """Of what the agent sent, with its secrets: two of them are two calls."""
+    return hashlib.sha256(passage.exact).hexdigest()
 
 
 def _not_approved(name: str, approval: Approval, refused: ApprovalRefused) -> Decision:

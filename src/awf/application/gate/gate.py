@@ -156,6 +156,7 @@ class Gate:
         if gated.admitted is not None:
             return await self._carried_out(gated.admitted, call, carry_out)
         passage = Passage(gated.tool, arguments, gated.origin, call.call_id)
+        passage.answered = gated.answered
         if not gated.tool.facts.open_world or self._shadow:
             return await self._passed(passage, gated.asking, call, carry_out)
         passage.task = asyncio.current_task()

@@ -42,11 +42,13 @@ class Gated(NamedTuple):
     tool: GatedTool
     origin: Origin
     asking: Asking | None = None
+    answered: str = ""  # the question that the caller brings back, with or without an answer
     admitted: Passage | None = None  # by `admit_now`, and recorded; then it only has to be carried out
 
 
 class Passage:
     __slots__ = (
+        "answered",
         "approvals",
         "arguments",
         "began",
@@ -71,6 +73,7 @@ class Passage:
         self.arguments = arguments
         self.origin = origin
         self.request_id = request_id
+        self.answered = ""  # the question that the caller brings back
         self.began = 0.0
         self.decision: Decision | None = None
         self.grants: tuple[str, ...] = ()

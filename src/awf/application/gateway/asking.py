@@ -100,15 +100,17 @@ def said_in(answer: Mapping[str, Any], by: str) -> Said:
     return Said(granted, by or "the client")
 
 
-async def answer_of(params: dict[str, Any], exchange: Exchange, gated: Gated) -> dict[str, Any]:
+async def answer_of(params: dict[str, Any], exchange: Exchange, gated: Gated) -> tuple[dict[str, Any], Gated]:
     """Take up what the client's person said to an earlier call, and give the call without it."""
     state, answers = params.get("requestState"), params.get("inputResponses")
     if not isinstance(state, str) or not state.startswith(STATE):
-        return params
-    if not await gated.gate.asked(state.removeprefix(STATE), gated.origin):
-        return params  # of a gateway behind this one, or made up
+        return params, gated
+    approval_id = state.removeprefix(STATE)
+    if not await gated.gate.asked(approval_id, gated.origin):
+        return params, gated  # of a gateway behind this one, or made up
     given = answers.get(KEY) if isinstance(answers, dict) else None
     if isinstance(given, dict) and gated.gate.asks_clients and _takes_forms(exchange.client.capabilities):
         said = said_in(given, exchange.client.name)
-        await gated.gate.answered(state.removeprefix(STATE), gated.origin, said)
-    return {key: value for key, value in params.items() if key not in {"requestState", "inputResponses"}}
+        await gated.gate.answered(approval_id, gated.origin, said)
+    plain = {key: value for key, value in params.items() if key not in {"requestState", "inputResponses"}}
+    return plain, gated._replace(answered=approval_id)

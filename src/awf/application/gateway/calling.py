@@ -75,7 +75,7 @@ class ToolCalls:
         if offer.gated is not None:
             gated = self._gated(offer.gated, exchange)
             if client.modern and "requestState" in params:
-                params = await answer_of(params, exchange, gated)
+                params, gated = await answer_of(params, exchange, gated)
 
         async def carry_out(context: CallContext) -> ToolResult:
             nonlocal answered, objection
@@ -124,7 +124,7 @@ class ToolCalls:
     def _gated(self, known: KnownToGate, exchange: Exchange) -> Gated:
         origin = self._origins.of(exchange.client, exchange.headers)
         asking = ClientAsking(exchange) if known.gate.asks_clients else None
-        return Gated(known.gate, known.tool, origin, asking, exchange.admitted)
+        return Gated(known.gate, known.tool, origin, asking, admitted=exchange.admitted)
 
     async def carry_out(
         self,

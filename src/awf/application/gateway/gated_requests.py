@@ -59,7 +59,7 @@ class GatedRequests:
         asking = ClientAsking(exchange) if gate.asks_clients else None
         gated = Gated(gate, self._tool(gate, server, method), origin, asking)
         if exchange.client.modern and "requestState" in params:
-            params = await answer_of(params, exchange, gated)
+            params, gated = await answer_of(params, exchange, gated)
 
         async def carry_out(call: CallContext) -> ToolResult:
             del call

@@ -10,6 +10,7 @@ from mcp import ClientSession, McpError, StdioServerParameters, types
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from pydantic import AnyUrl
 
 SECONDS = 20  # for one step
@@ -17,8 +18,8 @@ ROOT = types.Root(uri="file:///home/somebody", name="home")
 
 
 class Tour:
-    def __init__(self, person):
-        self.person = person
+    def __init__(self, answer):
+        self.answer = answer
         self.heard = []
         self.news = asyncio.Event()
         self.session = None
@@ -36,7 +37,7 @@ class Tour:
 
     async def elicited(self, _, params):
         self.hear("elicitation", params.message, sorted(params.requestedSchema["properties"]))
-        return types.ElicitResult(action="accept", content={"name": self.person})
+        return types.ElicitResult(action="accept", content=self.answer)
 
     async def sampled(self, _, params):
         self.hear("sampling", params.messages[0].content.text)
@@ -63,6 +64,9 @@ class Tour:
         self.hear("progress", progress, total, message)
 
     # What there is to do
+
+    async def hear_of(self, event):
+        await self.until(event)
 
     async def list_tools(self):
         return plain((await self.session.list_tools()).tools)
@@ -136,11 +140,13 @@ def transport(target):
     if "command" in target:
         command, *arguments = target["command"]
         return stdio_client(StdioServerParameters(command=command, args=arguments, env=target["env"]))
+    if "headers" in target:
+        return streamable_http_client(target["url"], http_client=create_mcp_http_client(target["headers"]))
     return (sse_client if target["way"] == "sse" else streamable_http_client)(target["url"])
 
 
 async def visit(target, steps):
-    tour = Tour(target.get("person", "Ada"))
+    tour = Tour(target.get("answer", {"name": target.get("person", "Ada")}))
     talking = {
         "elicitation_callback": tour.elicited,
         "sampling_callback": tour.sampled,

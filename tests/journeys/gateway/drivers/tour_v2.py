@@ -8,14 +8,16 @@ import traceback
 
 import mcp_types as types
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 
 SECONDS = 20  # for one step
 ROOT = types.Root(uri="file:///home/somebody", name="home")
 
 
 class Tour:
-    def __init__(self, person):
-        self.person = person
+    def __init__(self, answer):
+        self.answer = answer
         self.heard = []
         self.news = asyncio.Event()
         self.client = None
@@ -33,7 +35,7 @@ class Tour:
 
     async def elicited(self, _, params):
         self.hear("elicitation", params.message, sorted(params.requested_schema["properties"]))
-        return types.ElicitResult(action="accept", content={"name": self.person})
+        return types.ElicitResult(action="accept", content=self.answer)
 
     async def sampled(self, _, params):
         self.hear("sampling", params.messages[0].content.text)
@@ -59,6 +61,9 @@ class Tour:
         self.hear("progress", progress, total, message)
 
     # What there is to do
+
+    async def hear_of(self, event):
+        await self.until(event)
 
     async def list_tools(self):
         return plain((await self.client.list_tools()).tools)
@@ -130,7 +135,7 @@ def plain(value):
 
 
 async def visit(target, steps):
-    tour = Tour(target.get("person", "Ada"))
+    tour = Tour(target.get("answer", {"name": target.get("person", "Ada")}))
     talking = {
         "elicitation_callback": tour.elicited,
         "sampling_callback": tour.sampled,
@@ -144,6 +149,8 @@ async def visit(target, steps):
     if place is None:
         command, *arguments = target["command"]
         place = StdioServerParameters(command=command, args=arguments, env=target["env"])
+    elif "headers" in target:
+        place = streamable_http_client(place, http_client=create_mcp_http_client(target["headers"]))
     async with (
         Client(place, mode=target["mode"], **answering) as tour.client,
         contextlib.AsyncExitStack() as tour.ears,
