@@ -51,8 +51,9 @@ def items_of(chunk: bytes, name: str, now: float) -> list[Item]:
     waiting: dict[bytes, int] = {}  # request → the place of its decision
     kept: list[Item | None] = []
     for data in lines_in(chunk):
-        kind = data[:2] if data is not None else b""
-        if kind == CALL:
+        if data is None:
+            kept.append(damage(name, now))
+        elif data.startswith(CALL):
             _, request, rest = data.split(b" ", 2)
             place = waiting.pop(request, None)
             if place is not None and type(kept[place]) is Begun:
@@ -60,7 +61,7 @@ def items_of(chunk: bytes, name: str, now: float) -> list[Item]:
                 kept.append(rest[rest.index(b" ") + 1 :])
             else:
                 _add(effect_in(rest), place, kept)
-        elif kind == DECISION:
+        elif data.startswith(DECISION):
             _, request, rest = data.split(b" ", 2)
             waiting[request] = len(kept)
             kept.append(Begun(request, rest))
@@ -69,9 +70,9 @@ def items_of(chunk: bytes, name: str, now: float) -> list[Item]:
     return [item for item in kept if item is not None]
 
 
-def _entry(data: bytes | None, name: str, now: float) -> AuditEntry:
+def _entry(data: bytes, name: str, now: float) -> AuditEntry:
     try:
-        return decoded_entry(data) if data is not None else damage(name, now)
+        return decoded_entry(data)
     except msgspec.DecodeError:
         return damage(name, now)
 
