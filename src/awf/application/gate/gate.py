@@ -291,15 +291,31 @@ class Gate:
     def depart(self, passage: Passage) -> bool:
         """It is recorded, and may go. False: not now."""
         passage.began = self._monotonic()
-        return self.recorder.record_now(decision_entry(passage, self._clock()))
+        log = self.recorder.log
+        if log is None:
+            return True
+        form = passage.tool.forms.of(passage, log)
+        try:
+            passage.open_call = form.begun(self._clock(), passage.request_id, passage.input_hash)
+        except AuditUnavailable:
+            return False
+        return True
 
     def arrive(self, passage: Passage, result: ToolResult) -> ToolResult | None:
         """What the agent gets. None: that takes longer; `arrived` is the way."""
         released = self._releasing.released_now(passage, result)
         if released is None or not self._has(passage, released.label):
             return None
-        entry = self._effect(passage, error_code(released.result), released.output_hash)
-        return released.result if self.recorder.record_now(entry) else None
+        open_call, error = passage.open_call, error_code(released.result)
+        if open_call is None or error:
+            entry = self._effect(passage, error, released.output_hash)
+            return released.result if self.recorder.record_now(entry) else None
+        taken = int((self._monotonic() - passage.began) * 1000)
+        try:
+            open_call.ended(self._clock(), taken, released.output_hash)
+        except AuditUnavailable:
+            return None
+        return released.result
 
     async def arrived(self, passage: Passage, result: ToolResult) -> ToolResult:
         """Raises `ToolFailure`."""

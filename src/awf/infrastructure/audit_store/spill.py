@@ -2,7 +2,8 @@
 
 Each writer has its own, named `WRITER-NUMBER.spill`, holds a lock on it while it lives (the kernel gives it back however the
 writer ends), and adds one line with one `write` for each entry. What `write` has taken survives the end of the process. A
-line is a checksum, the entry, and a line end, so that half of one is never taken for a whole.
+line is a checksum, the entry, and a line end, so that half of one is never taken for a whole. Lines of plain calls name
+their call before the entry (call_form.py).
 """
 
 from __future__ import annotations
