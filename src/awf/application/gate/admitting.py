@@ -63,9 +63,10 @@ class Admitting:
         passage.label = label
         if label is None:
             return None
-        closed = level_decision(tool, label)
-        if closed is not None:
-            return closed
+        if tool.facts.open_world:
+            closed = level_decision(tool, label)
+            if closed is not None:
+                return closed
         decision = tool.rules.decide(CallView(passage.arguments, origin.seen, label))
         if decision.verdict != "deny" and (tool.required or origin.grant_ids):
             coverage = self._grants.covering(tool.required, origin.holder, origin.grant_ids)

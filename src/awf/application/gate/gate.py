@@ -9,7 +9,7 @@ must not carry them out.
 from __future__ import annotations
 
 import asyncio
-import hashlib
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,7 +25,7 @@ from awf.application.gate.confirming import Confirming
 from awf.application.gate.entries import decision_entry, effect_entry, unknown_entry
 from awf.application.gate.explaining import Stage
 from awf.application.gate.flights import Flights
-from awf.application.gate.output_limits import bounds_of
+from awf.application.gate.output_limits import bounds_of, limited
 from awf.application.gate.passage import GatedTool, Passage
 from awf.application.gate.releasing import Releasing
 from awf.application.gate.tool_facts import tool_facts
@@ -317,6 +317,26 @@ class Gate:
             return None
         return released.result
 
+    def arrive_plainly(self, passage: Passage, raw: dict[str, Any]) -> dict[str, Any] | None:
+        """The same as `arrive` for what a server answered, if that is no error and says nothing beside its result.
+
+        None: it is not so plain, or cannot be recorded now. Nothing has happened then.
+        """
+        open_call, tool = passage.open_call, passage.tool
+        if open_call is None or "_meta" in raw or raw.get("isError") is True:
+            return None
+        encoded = canonical(raw)
+        if tool.bounds is not None and limited(raw, tool.bounds, encoded) is not None:
+            return None
+        if self._redactor.suspicious(encoded, passage.origin.redact_keys):
+            return None
+        taken = int((self._monotonic() - passage.began) * 1000)
+        try:
+            open_call.ended(self._clock(), taken, sha256(encoded).hexdigest())
+        except AuditUnavailable:
+            return None
+        return raw if tool.told is None else {**raw, "_meta": {**tool.told}}
+
     async def arrived(self, passage: Passage, result: ToolResult) -> ToolResult:
         """Raises `ToolFailure`."""
         try:
@@ -359,7 +379,7 @@ class Gate:
         """Of what is left when all secrets are taken out."""
         if self._redactor.suspicious(encoded, keys):
             encoded = canonical(self._redactor.redacted(value, keys))
-        return hashlib.sha256(encoded).hexdigest()
+        return sha256(encoded).hexdigest()
 
     # What was put aside
 

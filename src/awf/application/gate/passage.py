@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from awf.application.gate.entries import decision_entry
+from awf.application.gate.labels import label_meta
 from awf.application.gate.output_limits import bounds_of
+from awf.domain.label import PLAIN
 
 if TYPE_CHECKING:
     import asyncio
@@ -27,12 +29,13 @@ _MOST_FORMS = 256
 class GatedTool:
     """A tool as the gate knows it; made once."""
 
-    __slots__ = ("bounds", "facts", "forms", "label", "required", "rules", "timeout")
+    __slots__ = ("bounds", "facts", "forms", "label", "required", "rules", "timeout", "told")
 
     def __init__(self, rules: ToolRules, required: tuple[str, ...]) -> None:
         self.facts: ToolFacts = rules.facts
         self.rules = rules
         self.label = rules.facts.label
+        self.told = None if self.label == PLAIN else label_meta(self.label)
         self.required = required  # capabilities
         self.bounds = bounds_of(rules.facts.limits)
         limit = rules.facts.limits.timeout_ms

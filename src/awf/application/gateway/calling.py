@@ -225,9 +225,18 @@ class ToolCalls:
         if raw is not None:
             if quick.crossing is not None:
                 raw = crossed("tools/call", raw, client, quick.crossing)
-            if observing is None and quick.passage is None and offer.published.plan.keeps(raw):
-                self._book.ended(quick.entry, "ok")  # nobody wants to look into it
-                return raw if client.version >= "2025-11-25" else self._lowering.result(client.version, raw)
+            if observing is None and offer.published.plan.keeps(raw):  # nobody else wants to look into it
+                passage = quick.passage
+                plain: dict[str, Any] | None = raw
+                if passage is not None and offer.gated is not None:
+                    plain = offer.gated.gate.arrive_plainly(passage, raw)
+                if plain is not None:
+                    self._book.ended(quick.entry, "ok")
+                    return (
+                        plain
+                        if client.version >= "2025-11-25"
+                        else self._lowering.result(client.version, plain)
+                    )
             result = self._received(offer.published.plan, quick.sent, raw)
         elif isinstance(reason, RpcError):
             objection = self._objection(offer.published.plan, quick.sent, reason)

@@ -60,14 +60,18 @@ async def ask_tool_approval(
     timeout: float | None,
     *,
     why: str = "",
+    shown: str = "",
 ) -> str:
-    """Why the call may not happen, or nothing. A yes holds for this call alone, or for the tool in this run."""
+    """Why the call may not happen, or nothing. A yes holds for this call alone, or for the tool in this run.
+
+    `shown`: the arguments as they may be shown, where somebody has made them fit for it.
+    """
     remembered = f"tool:{step.name}:{tool}"
     approved = step.walk.run_context.approved
     if remembered in approved:
         return ""
     topic = tool_topic(step, call_id)
-    shown = json.dumps(arguments, ensure_ascii=False, default=str)
+    shown = shown or json.dumps(arguments, ensure_ascii=False, default=str)
     if len(shown) > _ARGUMENTS_SHOWN:
         shown = f"{shown[:_ARGUMENTS_SHOWN]}… ({len(shown)} characters)"
     message = f"Let '{step.name}' call {tool} {shown}?" + (f" {why}" if why else "")

@@ -117,7 +117,7 @@ class SqliteAudit:
         size = len(line)
         with self._writing:
             spill = self._spill
-            if spill is None or spill.size > _ROTATE or not spill.is_there:
+            if spill is None or spill.size > _ROTATE or not os.fstat(spill.handle).st_nlink:
                 spill = self._new_spill()
             if self._waiting + size > self._limit:
                 raise AuditUnavailable("too much waits to be merged into the audit's database")

@@ -27,7 +27,13 @@ class StepAsking:
 
     async def ask(self, approval: Approval, arguments: Mapping[str, Any]) -> Said | None:
         refusal = await ask_tool_approval(
-            self._step, approval.tool_id, arguments, approval.approval_id, None, why=approval.reason
+            self._step,
+            approval.tool_id,
+            arguments,
+            approval.approval_id,
+            None,
+            why=approval.reason,
+            shown=approval.summary,
         )
         return Said(not refusal, f"run {self._step.durable.run_id}")
 

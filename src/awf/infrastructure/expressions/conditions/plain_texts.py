@@ -7,7 +7,8 @@ else a condition does is left to the library, and so is a condition one of whose
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from awf.infrastructure.expressions.conditions.nodes import (
     Call,
@@ -21,7 +22,7 @@ from awf.infrastructure.expressions.conditions.nodes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     Test = Callable[[Mapping[str, Any]], bool]
 
@@ -33,21 +34,56 @@ _WORDS = {"true": True, "false": False}
 class PlainTexts:
     """Several conditions, in their order."""
 
-    __slots__ = ("_names", "_tests")
+    __slots__ = ("_names", "_runs", "_tests")
 
     def __init__(self, tests: Sequence[Test], names: Sequence[str]) -> None:
-        self._tests = tuple(enumerate(tests))
+        self._tests = tuple(tests)
         self._names = tuple(names)
+        self._runs = tuple(_runs(self._tests))
 
     def first(self, values: Mapping[str, Any]) -> int | None:
         """The place of the first one that holds, or -1. None: they have to be left to the library."""
         for name in self._names:
             if type(values.get(name)) is not str:
                 return None
-        for at, test in self._tests:
-            if test(values):
-                return at
+        for name, texts, start, end in self._runs:
+            if texts and not values[name].startswith(texts):
+                continue
+            for at in range(start, end):
+                if self._tests[at](values):
+                    return at
         return -1
+
+
+class _Beginning:
+    """Whether a text begins so: what rules ask most. Many of them need not be asked one by one."""
+
+    __slots__ = ("name", "text")
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
+
+    def __call__(self, values: Mapping[str, Any]) -> bool:
+        return bool(values[self.name].startswith(self.text))
+
+
+class _Run(NamedTuple):
+    """Tests from one place to another that ask the same of one value; without texts for any others."""
+
+    name: str
+    texts: tuple[str, ...]
+    start: int
+    end: int
+
+
+def _runs(tests: Sequence[Test]) -> Iterator[_Run]:
+    start = 0
+    for name, group in groupby(tests, key=lambda test: test.name if isinstance(test, _Beginning) else ""):
+        run = list(group)
+        texts = tuple(test.text for test in run if isinstance(test, _Beginning))
+        yield _Run(name, texts, start, start + len(run))
+        start += len(run)
 
 
 def plain_texts(
@@ -91,7 +127,7 @@ class _Reading:
         self.names.add(name)
         match function:
             case "startsWith":
-                return lambda values: values[name].startswith(text)
+                return _Beginning(name, text)
             case "endsWith":
                 return lambda values: values[name].endswith(text)
             case "contains":
