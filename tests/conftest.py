@@ -18,12 +18,16 @@ from pathlib import Path
 
 import psutil
 import pytest
+from hypothesis import HealthCheck, settings
 
 from awf.testing.laboratory import Laboratory
 from awf.testing.postgres import TestPostgres
 
 ROUNDS = int(os.environ.get("AWF_RACE_ROUNDS", "0"))
 SETTLE_SECONDS = 10.0
+# How fast a machine is says nothing about what it tests.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.fixture
