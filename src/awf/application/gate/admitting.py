@@ -63,7 +63,7 @@ class Admitting:
         passage.label = label
         if label is None:
             return None
-        if tool.facts.open_world:
+        if tool.open_world:
             closed = level_decision(tool, label)
             if closed is not None:
                 return closed
@@ -75,7 +75,7 @@ class Admitting:
             passage.grants, passage.approvals = coverage.grant_ids, coverage.approval_ids
             if coverage.missing:
                 return missing_decision(tool, coverage, origin)
-        return confirmed_decision(tool, decision) if tool.facts.requires_confirmation else decision
+        return confirmed_decision(tool, decision) if tool.confirmed else decision
 
     async def coverage(self, tool: GatedTool, origin: Origin) -> Coverage:
         """Raises `AwfError` when nobody can say what was granted."""

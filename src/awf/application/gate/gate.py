@@ -269,17 +269,17 @@ class Gate:
 
         Nothing has been recorded yet: `depart` does that.
         """
-        if tool.facts.open_world or self._shadow or not self.recorder.is_immediate:
+        if tool.open_world or self._shadow or not self.recorder.is_immediate:
             return None
         passage = Passage(tool, arguments, origin, request_id)
-        self._fingerprint(passage)
-        decision = self._admitting.decided_now(passage)
+        passage.exact = encoded = canonical(arguments)
+        if self._redactor.suspicious(encoded, origin.redact_keys):
+            encoded = canonical(self._redactor.redacted(arguments, origin.redact_keys))
+        passage.input_hash = sha256(encoded).hexdigest()
+        passage.decision = decision = self._admitting.decided_now(passage)
         if decision is None or decision.verdict != "allow":
             return None
-        if not self._has(passage, tool.label):
-            return None
-        passage.decision = decision
-        return passage
+        return passage if self._has(passage, tool.label) else None
 
     def _has(self, passage: Passage, label: Label) -> bool:
         """Whether its context has this label already, for certain."""

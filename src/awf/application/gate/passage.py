@@ -29,11 +29,24 @@ _MOST_FORMS = 256
 class GatedTool:
     """A tool as the gate knows it; made once."""
 
-    __slots__ = ("bounds", "facts", "forms", "label", "required", "rules", "timeout", "told")
+    __slots__ = (
+        "bounds",
+        "confirmed",
+        "facts",
+        "forms",
+        "label",
+        "open_world",
+        "required",
+        "rules",
+        "timeout",
+        "told",
+    )
 
     def __init__(self, rules: ToolRules, required: tuple[str, ...]) -> None:
         self.facts: ToolFacts = rules.facts
         self.rules = rules
+        self.open_world = rules.facts.open_world
+        self.confirmed = rules.facts.requires_confirmation
         self.label = rules.facts.label
         self.told = None if self.label == PLAIN else label_meta(self.label)
         self.required = required  # capabilities

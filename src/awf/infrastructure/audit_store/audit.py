@@ -121,7 +121,14 @@ class SqliteAudit:
                 spill = self._new_spill()
             if self._waiting + size > self._limit:
                 raise AuditUnavailable("too much waits to be merged into the audit's database")
-            spill.append_or_tell(line)
+            try:
+                written = os.write(spill.handle, line)
+            except OSError as error:
+                raise AuditUnavailable(f"{spill.name}: {error.strerror}") from error
+            if written != size:
+                spill.take_back()
+                raise AuditUnavailable(f"{spill.name}: only a part could be written")
+            spill.size += size
             self._waiting += size
             pending = self._pending = self._pending + 1
         if pending == 1:

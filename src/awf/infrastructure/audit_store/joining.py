@@ -37,10 +37,15 @@ _shared = operator.attrgetter(*_SHARED)
 
 
 class Begun(NamedTuple):
-    """A decision whose effect has not come, in its canonical form."""
+    """A decision whose effect has not come. Most are dropped again, so that nothing is cut out before it is wanted."""
 
     request: bytes
-    data: bytes
+    line: bytes
+
+    @property
+    def data(self) -> bytes:
+        """Its canonical form."""
+        return self.line[len(DECISION) + len(self.request) + 1 :]
 
 
 Item = AuditEntry | Begun | bytes  # bytes: a whole call, in its canonical form
@@ -54,17 +59,17 @@ def items_of(chunk: bytes, name: str, now: float) -> list[Item]:
         if data is None:
             kept.append(damage(name, now))
         elif data.startswith(CALL):
-            _, request, rest = data.split(b" ", 2)
-            place = waiting.pop(request, None)
+            end = data.index(b" ", 2)
+            place = waiting.pop(data[2:end], None)
             if place is not None and type(kept[place]) is Begun:
                 kept[place] = None
-                kept.append(rest[rest.index(b" ") + 1 :])
+                kept.append(data[data.index(b" ", end + 1) + 1 :])
             else:
-                _add(effect_in(rest), place, kept)
+                _add(effect_in(data[end + 1 :]), place, kept)
         elif data.startswith(DECISION):
-            _, request, rest = data.split(b" ", 2)
+            request = data[2 : data.index(b" ", 2)]
             waiting[request] = len(kept)
-            kept.append(Begun(request, rest))
+            kept.append(Begun(request, data))
         else:
             _take(_entry(data, name, now), waiting, kept)
     return [item for item in kept if item is not None]

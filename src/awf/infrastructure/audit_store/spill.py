@@ -15,8 +15,6 @@ import re
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from awf.domain.audit import AuditUnavailable
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -35,18 +33,7 @@ class Spill:
         self.merged = 0
         self.handle = _opened(os.path.join(folder, self.name))
 
-    def append_or_tell(self, line: bytes) -> None:
-        """All of it or nothing. Raises `AuditUnavailable`."""
-        try:
-            written = os.write(self.handle, line)
-        except OSError as error:
-            raise AuditUnavailable(f"{self.name}: {error.strerror}") from error
-        if written != len(line):
-            self._take_back()
-            raise AuditUnavailable(f"{self.name}: only a part could be written")
-        self.size += written
-
-    def _take_back(self) -> None:
+    def take_back(self) -> None:
         """Half a line is no line; but the next one must not be glued to it."""
         with contextlib.suppress(OSError):
             os.ftruncate(self.handle, self.size)
