@@ -49,7 +49,9 @@ def test_on_a_full_disk_what_only_reads_goes_on_and_the_rest_is_refused_until_th
     ballast.unlink()
     until(lambda: not is_refused(client.call("write")), "a call that can be recorded again")
     house.until_said("the audit can be written again")
-    gaps = [one["details"] for one in person.records("audit_gap")]  # one for each time that there was a little room
+    gaps = [
+        one["details"] for one in person.records("audit_gap")
+    ]  # one for each time that there was a little room
     assert max(gap.get("entries", 0) for gap in gaps) >= 6, gaps
     assert not any(gap.get("lost") for gap in gaps)
     outcomes = {event["outcome"] for event in person.calls_of("office:look")}
