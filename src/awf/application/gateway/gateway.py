@@ -179,7 +179,7 @@ class Gateway:
     def _span(self, exchange: Exchange, method: str, params: dict[str, Any]) -> AbstractContextManager[Span]:
         """Named and described as OpenTelemetry's conventions for MCP have it."""
         client, tracer = exchange.client, self._pipeline.observers.tracer
-        target = params.get("name") or params.get("uri")
+        target, method = params.get("name") or params.get("uri"), self._masker.mask(method)
         attributes: dict[str, Attribute] = {
             "mcp.method.name": method,
             "mcp.protocol.version": client.version,
@@ -188,7 +188,9 @@ class Gateway:
         if client.id:
             attributes["mcp.session.id"] = client.id
         if isinstance(target, str):
-            attributes["gen_ai.prompt.name" if method == "prompts/get" else "mcp.resource.uri"] = target
+            attributes["gen_ai.prompt.name" if method == "prompts/get" else "mcp.resource.uri"] = (
+                self._masker.mask(target)
+            )
         return tracer.span(method[:SHOWN], attributes, below=self._pipeline.place_of(exchange.meta))
 
     def _traced(self, exchange: Exchange, params: dict[str, Any]) -> dict[str, Any]:

@@ -185,6 +185,7 @@ class CallPipeline:
 
     def unknown(self, name: str, arguments: Mapping[str, Any], message: str, call_id: str = "") -> str:
         """Recorded as well: an agent that reaches for what it does not have is worth knowing of. The call's id."""
+        name = self.observers.masker.mask(name)  # the agent chose it
         tool = ToolDefinition(name=name, source="unknown")
         self._calls += 1
         call_id = call_id or f"tool-{self._mark}{self._calls:x}"

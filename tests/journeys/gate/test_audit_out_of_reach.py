@@ -1,0 +1,102 @@
+"""A gateway whose audit is full, locked or gone: what only reads goes on, all else is refused, and what was missed shows."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+
+import pytest
+
+pytestmark = pytest.mark.journey
+
+
+def is_refused(answer) -> bool:
+    return answer.result.get("isError") is True
+
+
+def fill(folder):
+    """Until there is no room left."""
+    ballast = folder / "ballast"
+    with open(ballast, "ab", buffering=0) as stream:
+        try:
+            while True:
+                stream.write(b"\0" * 4096)
+        except OSError:
+            pass
+    return ballast
+
+
+def test_on_a_full_disk_what_only_reads_goes_on_and_the_rest_is_refused_until_there_is_room(
+    opened, journey, small_disk, person, noted, until
+):
+    disk = small_disk("8m")
+    journey.environment["AWF_STORAGE"] = str(disk / "runs")
+    house = opened()
+    client = house.client
+    assert client.call("look").text == "look: done"
+    assert client.call("write").text == "write: done"
+    until(lambda: len(person.audit()) == 2, "both calls in the log")
+    ballast = fill(disk)
+    until(lambda: is_refused(client.call("write")), "the end of what is left of the last block")
+    before = len(noted("write"))
+    for _ in range(3):
+        refused = client.call("write")
+        assert is_refused(refused)
+        assert "nothing can be recorded" in refused.text
+        assert client.call("look").text == "look: done"
+    assert len(noted("write")) == before
+    house.until_said("the audit cannot be written")
+    ballast.unlink()
+    until(lambda: not is_refused(client.call("write")), "a call that can be recorded again")
+    house.until_said("the audit can be written again")
+    gaps = [
+        one["details"] for one in person.records("audit_gap")
+    ]  # one for each time that there was a little room
+    assert max(gap.get("entries", 0) for gap in gaps) >= 6, gaps
+    assert not any(gap.get("lost") for gap in gaps)
+    outcomes = {event["outcome"] for event in person.calls_of("office:look")}
+    assert outcomes == {"success"}
+    assert len(person.calls_of("office:look")) == len(noted("look"))  # none is missing
+    carried_out = [event for event in person.calls_of("office:write") if event["outcome"] == "success"]
+    assert len(carried_out) == len(noted("write"))
+    person.is_sound()
+
+
+def test_a_log_that_somebody_holds_keeps_no_call_waiting_and_none_is_missing(
+    opened, journey, person, noted, until
+):
+    house = opened()
+    assert house.client.call("write").text == "write: done"
+    (database,) = (journey.storage / "audit").glob("*.db")
+    holding = sqlite3.connect(database, isolation_level=None)
+    holding.execute("begin exclusive")
+    try:
+        for _ in range(5):
+            assert house.client.call("write").text == "write: done"
+            assert house.client.call("look").text == "look: done"
+    finally:
+        holding.execute("rollback")
+        holding.close()
+    until(lambda: len(person.audit()) == 11, "all calls in the log")
+    assert {event["outcome"] for event in person.audit()} == {"success"}
+    person.is_sound()
+
+
+def test_a_log_that_was_taken_away_lets_nothing_pass_unrecorded(opened, journey, person, noted):
+    """Whoever removes the record under a gateway that runs does not get a gateway that keeps none."""
+    house = opened()
+    assert house.client.call("write").text == "write: done"
+    folder = journey.storage / "audit"
+    away = journey.root / "away"
+    shutil.move(folder, away)
+    for _ in range(3):
+        house.client.call("write")
+        house.client.call("look")
+    if folder.exists():
+        shutil.rmtree(folder)
+    shutil.move(away, folder)
+    house.client.call("look")
+    house.stop()
+    done = [event for event in person.calls_of("office:write") if event["outcome"] == "success"]
+    assert len(done) == len(noted("write"))
+    person.is_sound()
