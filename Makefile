@@ -13,7 +13,7 @@ $(STAMP): pyproject.toml constraints.txt requirements-dev.txt
 	@echo 'Setting up $(VENV); this takes a minute the first time.'
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt -c constraints.txt
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[otel,plugins,sandbox]' -c constraints.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[otel,plugins,sandbox,postgres]' -c constraints.txt
 	@$(BIN)/python -m compileall -q $(VENV)/lib src >/dev/null || true
 	@touch $@
 

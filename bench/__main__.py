@@ -33,18 +33,31 @@ BENCHMARKS = {
     "parallel": "parallel",
     "events": "events",
     "processes": "processes",
+    "sandbox": "sandbox",
     "grep": "grep_glob",
     "mcp": "mcp_serve",
     "acp": "acp_serve",
     "stream": "agent_stream",
+    "fleet": "fleet",
+    "fleet-storm": "fleet_storm",
     "gateway": "gateway.versus_direct",
     "gate": "gateway.gated",
     "gateway-peers": "gateway.versus_peers",
     "gateway-soak": "gateway.soak",
     "gateway-reload": "gateway.reload",
 }
-_ONLY_BY_NAME = {"gateway-peers", "gateway-soak", "gateway-reload"}  # they take their time
-_OPTIONS = {"gateway-soak": ("calls", "connections", "kill_every"), "gateway-reload": ("reloads",)}
+_ONLY_BY_NAME = {
+    "fleet",
+    "fleet-storm",
+    "gateway-peers",
+    "gateway-soak",
+    "gateway-reload",
+}  # they take their time
+_OPTIONS = {
+    "fleet-storm": ("runs", "kill_every"),
+    "gateway-soak": ("calls", "connections", "kill_every"),
+    "gateway-reload": ("reloads",),
+}
 _RESULTS = Path(__file__).parent / "results"
 
 
@@ -68,10 +81,13 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--strict", action="store_true", help="exit with 1 when a `must` is missed")
     parser.add_argument("--work", metavar="DIR", help="where files are written; a real disk, please")
-    soak = parser.add_argument_group("gateway-soak and gateway-reload")
+    soak = parser.add_argument_group("fleet-storm, gateway-soak and gateway-reload")
+    soak.add_argument("--runs", type=int, metavar="N", help="how many runs the storm falls on")
     soak.add_argument("--calls", type=int, metavar="N", help="how many calls the soak makes")
     soak.add_argument("--connections", type=int, metavar="N", help="over how many connections")
-    soak.add_argument("--kill-every", type=float, metavar="SECONDS", help="how often its server is killed")
+    soak.add_argument(
+        "--kill-every", type=float, metavar="SECONDS", help="how often a server or a worker is killed"
+    )
     soak.add_argument("--reloads", type=int, metavar="N", help="how often the configuration changes")
     chosen = parser.parse_args(given)
     unknown = set(chosen.names) - set(BENCHMARKS)

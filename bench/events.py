@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bench.rows import Row
     from bench.stage import Stage
 
-__all__ = ["run"]
+__all__ = ["owned_cost", "run", "steps_one_by_one"]
 
 _AT_ONCE = 20
 _LISTENERS = 2
@@ -33,10 +33,10 @@ def run(stage: Stage) -> list[Row]:
         {
             "rows": lambda: _plain_store(stage, count, per_commit=100),
             "commits": lambda: _plain_store(stage, count, per_commit=1),
-            "emit": lambda: _owned(stage, file, lambda owned: _emit(owned, count)),
-            "flush": lambda: _owned(stage, file, lambda owned: _emit_and_flush(owned, count)),
-            "steps": lambda: _owned(stage, file, lambda owned: _steps(owned, range(count))),
-            "steps at once": lambda: _owned(stage, file, lambda owned: _steps_at_once(owned, count)),
+            "emit": lambda: owned_cost(stage, file, lambda owned: _emit(owned, count)),
+            "flush": lambda: owned_cost(stage, file, lambda owned: _emit_and_flush(owned, count)),
+            "steps": lambda: owned_cost(stage, file, lambda owned: steps_one_by_one(owned, range(count))),
+            "steps at once": lambda: owned_cost(stage, file, lambda owned: _steps_at_once(owned, count)),
         },
     )
     rows, commits = taken["rows"], taken["commits"]
@@ -50,7 +50,7 @@ def run(stage: Stage) -> list[Row]:
     ]
 
 
-def _owned(stage: Stage, file: str, work: Callable[[OwnedRun], Awaitable[None]]) -> Cost:
+def owned_cost(stage: Stage, file: str, work: Callable[[OwnedRun], Awaitable[None]]) -> Cost:
     """The cost of some work with a run of its own."""
     from awf.application.running.fan_out import FanOut
 
@@ -95,13 +95,15 @@ async def _finished() -> Finished:
     return Finished(StepResult(status="success", output="ok"), (event,))
 
 
-async def _steps(owned: OwnedRun, numbers: range) -> None:
+async def steps_one_by_one(owned: OwnedRun, numbers: range) -> None:
     for number in numbers:
         await owned.step(f"loop[{number}]/test", _finished)
 
 
 async def _steps_at_once(owned: OwnedRun, count: int) -> None:
-    await asyncio.gather(*(_steps(owned, range(start, count, _AT_ONCE)) for start in range(_AT_ONCE)))
+    await asyncio.gather(
+        *(steps_one_by_one(owned, range(start, count, _AT_ONCE)) for start in range(_AT_ONCE))
+    )
 
 
 def _plain_store(stage: Stage, count: int, per_commit: int) -> Cost:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import shutil
 import sys
@@ -41,6 +42,12 @@ class Stage:
             "PYTHONPATH": str(folder / "src"),
             "PYTHONPYCACHEPREFIX": str(folder / "compiled"),
         }
+
+    def elsewhere(self, **variables: str) -> Stage:
+        """The same stage with other variables."""
+        other = copy.copy(self)
+        other.environment = {**self.environment, **variables}
+        return other
 
     def rounds(self, full: int) -> int:
         return 2 if self.quick else full

@@ -18,11 +18,16 @@ from pathlib import Path
 
 import psutil
 import pytest
+from hypothesis import HealthCheck, settings
 
 from awf.testing.laboratory import Laboratory
+from awf.testing.postgres import TestPostgres
 
 ROUNDS = int(os.environ.get("AWF_RACE_ROUNDS", "0"))
 SETTLE_SECONDS = 10.0
+# How fast a machine is says nothing about what it tests.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.fixture
@@ -46,6 +51,29 @@ def own_log():
 @pytest.fixture
 def lab(tmp_path):
     return Laboratory(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A genuine PostgreSQL, started with the first test that asks for it."""
+    server = TestPostgres()
+    try:
+        server.start()
+    except Exception as error:
+        server.stop()
+        if os.environ.get("AWF_REQUIRE_PEERS") == "1":
+            raise
+        pytest.skip(f"PostgreSQL could not be started: {error}")
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def database_url(postgres):
+    """An empty database of this test's own."""
+    url = postgres.new_database()
+    yield url
+    postgres.drop(url)
 
 
 def pytest_generate_tests(metafunc):
@@ -81,10 +109,18 @@ def snapshot() -> dict[str, set]:
                 handles.add(f"{number} {target}")
     return {
         "threads": {thread.name for thread in threading.enumerate() if thread.name.startswith("awf")},
-        "processes": {child.pid for child in me.children(recursive=True)},
+        "processes": {child.pid for child in me.children(recursive=True) if not is_database(child)},
         "handles": handles,
         "files": {path.name for path in Path(tempfile.gettempdir()).glob("awf-script-*")},
     }
+
+
+def is_database(process: psutil.Process) -> bool:
+    """The server of all tests comes and goes with its own helpers."""
+    try:
+        return process.name() == "postgres"
+    except psutil.Error:
+        return True
 
 
 def is_ours(task: asyncio.Task) -> bool:

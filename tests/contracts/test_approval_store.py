@@ -122,6 +122,21 @@ async def test_what_was_not_granted_or_is_too_old_cannot_be_used(store):
     assert await store.use("old", 99.0), "until then it could be"
 
 
+async def test_one_that_was_given_elsewhere_is_kept_once_and_no_question(store):
+    used = question("ticket", status="used", decided_at=10.0, decided_by="elsewhere")
+    assert await store.claim(used) is True
+    assert await store.claim(question("ticket", tool_id="other:tool", status="used")) is False
+    assert await store.find("ticket") == used
+    assert await store.matching(*about(used), NOW) is None
+    assert await store.open_ones(NOW) == []
+    assert await store.use("ticket", NOW) is False
+
+
+async def test_of_many_that_bring_the_same_at_once_one_may(store):
+    outcomes = await asyncio.gather(*(store.claim(question("ticket", status="used")) for _ in range(20)))
+    assert sorted(outcomes) == [False] * 19 + [True]
+
+
 async def test_open_ones_are_listed_in_the_order_in_which_they_were_asked(store):
     for name, asked in (("second", 12.0), ("third", 12.0), ("first", 11.0)):
         await store.ask(question(name, asked, context=name))

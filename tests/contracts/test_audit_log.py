@@ -219,3 +219,77 @@ async def test_a_log_in_memory_can_be_told_to_refuse():
     with pytest.raises(AuditUnavailable, match="full"):
         log.record(told())
     assert await log.records() == []
+
+
+def decided(**more):
+    fields = {"tool_id": "kb:100%", "context": "c", "client": 'a "client" ü😀', "door": "gateway"}
+    fields |= {"grant_ids": ("g1",), "decision": "allow", "rule": "%b\n", "reason": '"requestId":"request"'}
+    return told("decision", 0.5, **fields, label_before="public/trusted", risk=("delete",), **more)
+
+
+def effect(moment, request, taken):
+    fields = {"tool_id": "kb:100%", "context": "c", "output_hash": "cd" * 32, "success": True}
+    return told("effect", moment, request_id=request, duration_ms=taken, **fields)
+
+
+@pytest.mark.parametrize("request_id", ["tool-1f", "ein Wort", '"', "ü", "a\nb"])
+@pytest.mark.parametrize("moment", [1700000000.123456, 1700000000.0, 0.0, 1e16, math.nan])
+@pytest.mark.parametrize("taken", [0, 3])
+async def test_a_form_records_what_entries_of_their_own_record(log, request_id, moment, taken):
+    begun = log.form(decided()).begun(moment, request_id, "ab" * 32)
+    log.record(told("spooled"))
+    begun.ended(moment + 0.25, taken, "cd" * 32)
+    by_form = [one.entry for one in await log.records()]
+    other = type(log)() if isinstance(log, MemoryAudit) else SqliteAudit(f"{log.folder}-2")
+    expected = decided(input_hash="ab" * 32)
+    expected.created_at, expected.request_id = moment, request_id
+    for entry in (expected, told("spooled"), effect(moment + 0.25, request_id, taken)):
+        other.record(entry)
+    assert by_form == [one.entry for one in await other.records()]
+    assert [one.hash for one in await log.records()] == [one.hash for one in await other.records()]
+    assert (await log.verify()).is_sound
+    await other.close()
+
+
+async def test_a_call_of_a_form_is_open_until_it_ended(log):
+    begun = log.form(decided()).begun(5.25, "tool-1", "ab" * 32)
+    assert await log.open_calls() == {1}
+    begun.ended(6.5, 1250, "cd" * 32)
+    records = await log.records()
+    assert [one.entry.kind for one in records] == ["decision", "effect"]
+    assert records[1].entry == effect_following(1)
+    assert await log.open_calls() == frozenset()
+    assert (await log.verify()).is_sound
+
+
+def effect_following(number):
+    entry = effect(6.5, "tool-1", 1250)
+    entry.follows = number
+    return entry
+
+
+@pytest.mark.parametrize("by_form", ["decision", "effect"])
+async def test_one_half_by_a_form_and_the_other_by_itself_are_one_call(log, by_form):
+    begun = log.form(decided()).begun(5.25, "tool-1", "ab" * 32)
+    if by_form == "decision":
+        log.record(told("effect", 6.5, request_id="tool-1", success=False, error="TIMEOUT"))
+    else:
+        again = decided(input_hash="ab" * 32, request_id="tool-1")
+        log.record(again)  # the later one is the one that counts
+        begun.ended(6.5, 1250, "cd" * 32)
+    *_, last = await log.records()
+    assert last.entry.success is (by_form == "effect")
+    assert (await log.verify()).is_sound
+
+
+async def test_a_form_of_a_log_that_is_out_of_reach_says_so(log):
+    form = log.form(decided())
+    begun = form.begun(5.25, "tool-1", "ab" * 32)
+    if isinstance(log, MemoryAudit):
+        log.refusal = "full"
+    else:
+        await log.close()
+    with pytest.raises(AuditUnavailable):
+        form.begun(5.25, "tool-2", "ab" * 32)
+    with pytest.raises(AuditUnavailable):
+        begun.ended(6.5, 1, "cd" * 32)

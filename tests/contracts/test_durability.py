@@ -15,6 +15,8 @@ from awf.domain.redaction import Masker
 from awf.domain.run import RunRecord, StepResult, Usage
 from awf.infrastructure.stores.database import Database
 from awf.infrastructure.stores.journal import SqliteJournal
+from awf.infrastructure.stores.postgres.database import PostgresDatabase
+from awf.infrastructure.stores.postgres.journal import PostgresJournal
 from awf.testing.memory_journal import MemoryJournal
 
 DEFINITION = Definition(root="w.yaml", texts={"w.yaml": "name: w"})
@@ -43,9 +45,16 @@ def work(output="out", counter=None, **more):
     return done
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 async def journal(request, tmp_path):
-    made = MemoryJournal() if request.param == "memory" else SqliteJournal(Database(str(tmp_path)))
+    if request.param == "memory":
+        made = MemoryJournal()
+    elif request.param == "sqlite":
+        made = SqliteJournal(Database(str(tmp_path)))
+    else:
+        made = PostgresJournal(
+            PostgresDatabase(request.getfixturevalue("database_url"), str(tmp_path / "storage"))
+        )
     yield made
     await made.close()
 
@@ -105,6 +114,17 @@ async def test_an_adopted_run_has_everything_and_nobody_else_can_have_it(journal
     assert again.recorded("a").output == "kept"
     assert again.definition == DEFINITION
     assert again.record.inputs == {"a": 1, "b": "x"}
+
+
+async def test_an_id_that_is_taken_is_refused_and_the_run_that_has_it_stays_as_it_is(journal):
+    run = await journal.create(record(), DEFINITION, Masker())
+    await run.step("a", work("kept"))
+    await run.release()
+    with pytest.raises(AwfError) as caught:
+        await journal.create(record(), Definition(root="other.yaml", texts={}), Masker())
+    assert caught.value.code == "USER.RUN.BUSY"
+    again = await journal.adopt("r1", Masker())
+    assert (again.definition, again.recorded("a").output) == (DEFINITION, "kept")
 
 
 async def test_events_are_numbered_without_gaps_also_after_a_resume(journal):

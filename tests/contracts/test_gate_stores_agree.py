@@ -48,6 +48,7 @@ steps = st.lists(
         doing("grants", "revoke", names, times),
         doing("grants", "forget", times),
         doing("approvals", "ask", questions),
+        doing("approvals", "claim", questions),
         doing("approvals", "decide", names, granted=st.booleans(), by=names, now=times),
         doing("approvals", "use", names, times),
         doing("approvals", "use", names, times),
@@ -82,12 +83,12 @@ async def everything(store):
 
 def is_new(step, seen: set[str]) -> bool:
     """An id is asked under once; the desk makes sure of that."""
-    if step[1] != "ask":
+    if step[1] not in {"ask", "claim"}:
         return True
     (question,) = step[2]
     fresh = question.approval_id not in seen
     seen.add(question.approval_id)
-    return fresh
+    return fresh or step[1] == "claim"
 
 
 @settings(deadline=None, max_examples=60)

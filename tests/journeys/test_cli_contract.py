@@ -281,6 +281,7 @@ def test_at_a_terminal_an_approval_is_answered(typed, status, trace, journey):
 HEAVY = {
     "asyncio", "sqlite3", "rich", "jinja2", "jsonschema_rs", "opentelemetry", "cel", "http", "ssl", "logging", "psutil",
     "email", "urllib.request", "multiprocessing", "concurrent.futures", "ctypes", "importlib.metadata", "pkg_resources",
+    *(DATABASES := {"psycopg", "dbos", "sqlalchemy"}),
 }  # fmt: skip
 LOADED = """\
 import sys
@@ -327,6 +328,12 @@ def test_nothing_heavy_is_loaded_for_a_small_question(arguments, journey):
     journey.workflow("small", SMALL, inputs=[{"name": "who"}])
     journey.workflow(".awf/workflows/small", SMALL, inputs=[{"name": "who"}])
     assert loaded(journey, *arguments) & HEAVY == set()
+
+
+def test_no_database_driver_is_loaded_for_runs_of_one_machine(journey):
+    journey.workflow("small", SMALL, inputs=[{"name": "who", "default": "me"}])
+    for arguments in (("run", "./small.yaml"), ("history",), ("logs", "last")):
+        assert not loaded(journey, *arguments) & DATABASES
 
 
 def test_the_rules_language_is_loaded_only_where_there_is_a_condition(journey):

@@ -315,3 +315,21 @@ def test_people_find_a_page_and_watchdogs_their_addresses(serving):
             check=True,
         )
         assert words in answer.stdout
+
+
+def test_the_address_of_the_page_has_the_operator_key_as_soon_as_there_is_a_gate(journey, weather, serving):
+    gateway = serving()
+    assert gateway.until("what goes on: ").endswith(f":{gateway.port}/")
+    assert not (journey.storage / "gate" / "operator.key").exists()
+    weather(policy={"version": "1.0", "rules": []})
+    gateway.until("the configuration was taken over")
+    key = gateway.until("what goes on: ", 2).partition("/#key=")[2]
+    file = journey.storage / "gate" / "operator.key"
+    assert (file.read_text(), file.stat().st_mode & 0o777) == (f"{key}\n", 0o600)
+    weather(policy={"version": "1.0", "rules": [], "shadow": True})
+    gateway.until("the configuration was taken over", 2)
+    gateway.running.send(signal.SIGTERM)
+    assert gateway.running.wait().status == 143
+    assert serving().until("what goes on: ").endswith(f"/#key={key}")  # the same after a restart
+    said = [line for line in gateway.running.err.read_text().splitlines() if key in line]
+    assert len(said) == 1

@@ -10,74 +10,54 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from awf import __version__
+from awf.bootstrap.guarded import Guarded
 from awf.bootstrap.late import LateMapping
 from awf.domain.errors import AwfError
 from awf.domain.problem import suggest
-from awf.domain.redaction import Masker
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Callable, Mapping
 
     from awf.application.authoring.validation import Validator
-    from awf.application.gate.gate import Gate
     from awf.application.running.service import ExecutionService
     from awf.application.running.services import RunServices
     from awf.application.tools.proxy import OfferedTools, ToolProxyService
     from awf.application.tools.router import Observers
-    from awf.bootstrap.gates import GateRooms
-    from awf.bootstrap.sandboxes import Walls
-    from awf.domain.audit import AuditCheckpoint, AuditKind
-    from awf.domain.gateway_file import GatewayFile
     from awf.domain.mcp_server import McpServer
     from awf.domain.ports.agent_provider import AgentProvider
-    from awf.domain.ports.artifact_store import ArtifactStore
     from awf.domain.ports.command_runner import CommandRunner
-    from awf.domain.ports.http_client import HttpClient
+    from awf.domain.ports.durability import RunJournal
     from awf.domain.ports.person import Person
     from awf.domain.ports.plugins import DeclaredPlugin, PluginFacts, Plugins
-    from awf.domain.ports.sandbox import Sandbox
+    from awf.domain.ports.run_store import RunStore
     from awf.domain.ports.tools import Toolbox
-    from awf.domain.ports.tracer import Tracer
     from awf.domain.program import LoadedProgram, Program
-    from awf.domain.settings import ConfigFile
     from awf.infrastructure.agents.cli.programs import Programs
-    from awf.infrastructure.audit_store import SqliteAudit
-    from awf.infrastructure.expressions import ExpressionLanguage
-    from awf.infrastructure.gate_store import SqliteGateStore
-    from awf.infrastructure.json_schemas.schemas import RustJsonSchemas
-    from awf.infrastructure.processes import ProcessRunner
     from awf.infrastructure.project_files.files import DiskProjectFiles
-    from awf.infrastructure.sandboxes import MachineFacts
-    from awf.infrastructure.settings.config import Settings
-    from awf.infrastructure.settings.places import Places
     from awf.infrastructure.stores.database import Database
-    from awf.infrastructure.stores.journal import SqliteJournal
-    from awf.infrastructure.stores.runs import SqliteRunStore
+    from awf.infrastructure.stores.postgres.database import DatabaseFacts, PostgresDatabase
     from awf.infrastructure.tool_doors.bridge import McpToolbox
     from awf.infrastructure.yaml_files.library import WorkflowLibrary
 
 __all__ = ["App"]
 
 
-class App:
+class App(Guarded):
     """All services of one process, for one working directory."""
 
-    def __init__(
-        self, *, cwd: str, environment: Mapping[str, str], flags: Mapping[str, Any] | None = None
-    ) -> None:
-        self.cwd = os.path.abspath(cwd)
-        self.environment = dict(environment)
-        self.flags = flags or {}
-        self.masker = Masker()
-        self.version = __version__
+    def again(self) -> App:
+        """The same application from the beginning, after this one was closed."""
+        return App(cwd=self.cwd, environment=self.environment, flags=self.flags)
 
-    def beside(self, run_id: str) -> App:
-        """The same application in the folder where a run was started: there it goes on, wherever it is resumed from."""
+    def beside(self, run_id: str, *, elsewhere: bool = False) -> App:
+        """The same application in the folder where a run was started: there it goes on, wherever it is resumed from.
+
+        `elsewhere`: it goes on on another machine, and the folder need not exist on this one.
+        """
         folder = self.store.find(run_id).cwd
         if folder == self.cwd:
             return self
-        if not os.path.isdir(folder):
+        if not elsewhere and not os.path.isdir(folder):
             raise AwfError(
                 "USER.INPUT.MISSING_FILE",
                 f"The folder of the run, {folder}, is gone.",
@@ -87,27 +67,6 @@ class App:
         self.database.close()
         return App(cwd=folder, environment=self.environment, flags={**self.flags, "storage": storage})
 
-    # -- settings --------------------------------------------------------------------------------------------------
-
-    @functools.cached_property
-    def places(self) -> Places:
-        from awf.infrastructure.settings.places import find_places
-
-        return find_places(self.cwd, self.environment)
-
-    @functools.cached_property
-    def settings(self) -> Settings:
-        from awf.infrastructure.settings.config import resolve_settings
-
-        return resolve_settings(self.flags, self.environment, self._config_files(), self.places.data_home)
-
-    def _config_files(self) -> list[tuple[str, ConfigFile]]:
-        from awf.infrastructure.yaml_files.config_file import read_config
-
-        chosen = self.environment.get("AWF_CONFIG_PATH") or os.path.join(self.places.project, "config.yaml")
-        paths = [chosen, os.path.join(self.places.config_home, "config.yaml")]
-        return [(path, config) for path in paths if (config := read_config(path)) is not None]
-
     # -- writing workflows -----------------------------------------------------------------------------------------
 
     @functools.cached_property
@@ -115,12 +74,6 @@ class App:
         from awf.infrastructure.yaml_files.library import WorkflowLibrary
 
         return WorkflowLibrary(self.places.workflow_roots, self.places.template_dirs, self.cwd)
-
-    @functools.cached_property
-    def expressions(self) -> ExpressionLanguage:
-        from awf.infrastructure.expressions import ExpressionLanguage
-
-        return ExpressionLanguage()
 
     @functools.cached_property
     def providers(self) -> LateMapping[AgentProvider]:
@@ -147,24 +100,11 @@ class App:
         programs = {name: cli(name) for name in names}
         return LateMapping({**programs, "openai_compatible": compatible, "scripted": scripted})
 
-    @staticmethod
-    def http() -> HttpClient:
-        """A client of its own for whoever asks."""
-        from awf.infrastructure.http_client import LeanHttpClient
-
-        return LeanHttpClient()
-
     @functools.cached_property
     def programs(self) -> Programs:
         from awf.infrastructure.agents.cli.programs import Programs
 
         return Programs(self.places.cache_home)
-
-    @functools.cached_property
-    def schemas(self) -> RustJsonSchemas:
-        from awf.infrastructure.json_schemas.schemas import RustJsonSchemas
-
-        return RustJsonSchemas()
 
     @functools.cached_property
     def files(self) -> DiskProjectFiles:
@@ -298,18 +238,6 @@ class App:
         gate = self.gate_rooms.of_standing_server() if gated else None
         return Observers(tracer=self.tracer, masker=self.masker, gate=gate)
 
-    @functools.cached_property
-    def gate(self) -> Gate | None:
-        """What the tool calls of steps have to pass, as the project's gateway file says."""
-        file = self.project_file
-        return self.gate_rooms.gate(file) if file is not None else None
-
-    @functools.cached_property
-    def gate_rooms(self) -> GateRooms:
-        from awf.bootstrap.gates import GateRooms
-
-        return GateRooms(self)
-
     def mcp_toolbox(self, toolbox: Toolbox) -> McpToolbox:
         from awf.infrastructure.tool_doors.bridge import McpToolbox
 
@@ -318,104 +246,57 @@ class App:
     # -- running ---------------------------------------------------------------------------------------------------
 
     @functools.cached_property
-    def database(self) -> Database:
-        from awf.infrastructure.stores.database import Database
+    def shared_database(self) -> PostgresDatabase | None:
+        """The database that several machines share, where one is set."""
+        url = self.settings.database_url.value
+        if not url:
+            return None
+        from awf.infrastructure.stores.postgres.database import PostgresDatabase
 
-        return Database(os.path.join(self.cwd, self.settings.storage.value))
-
-    @property
-    def audit_folder(self) -> str:
-        return os.path.join(self.cwd, self.settings.storage.value, "audit")
-
-    @functools.cached_property
-    def audit(self) -> SqliteAudit:
-        """Beside the run store. The gateway's file may have more to say about it (`follow`)."""
-        from awf.infrastructure.audit_store import SqliteAudit
-
-        return SqliteAudit(self.audit_folder)
+        return PostgresDatabase(url, self._storage)
 
     @staticmethod
-    def signature_holds(checkpoint: AuditCheckpoint, public_key: str) -> bool:
-        from awf.infrastructure.audit_store import signature_holds
+    def look_at_database(url: str) -> DatabaseFacts:
+        from awf.infrastructure.stores.postgres.database import look_at
 
-        return signature_holds(checkpoint, public_key)
+        return look_at(url)
+
+    @property
+    def _storage(self) -> str:
+        return os.path.join(self.cwd, self.settings.storage.value)
 
     @functools.cached_property
-    def store(self) -> SqliteRunStore:
+    def database(self) -> Database | PostgresDatabase:
+        if self.shared_database is not None:
+            return self.shared_database
+        from awf.infrastructure.stores.database import Database
+
+        return Database(self._storage)
+
+    @functools.cached_property
+    def store(self) -> RunStore:
+        if self.shared_database is not None:
+            from awf.infrastructure.stores.postgres.runs import PostgresRunStore
+
+            return PostgresRunStore(self.shared_database)
         from awf.infrastructure.stores.runs import SqliteRunStore
 
-        return SqliteRunStore(self.database)
+        return SqliteRunStore(self.database)  # type: ignore[arg-type]
 
     @functools.cached_property
-    def artifacts(self) -> ArtifactStore:
-        """Long results of tools. It holds nothing open."""
-        from awf.infrastructure.artifact_files import FileArtifacts
+    def journal(self) -> RunJournal:
+        if self.shared_database is not None:
+            from awf.infrastructure.stores.postgres.journal import PostgresJournal
 
-        return FileArtifacts(os.path.join(self.cwd, self.settings.storage.value, "artifacts"))
-
-    @functools.cached_property
-    def journal(self) -> SqliteJournal:
+            return PostgresJournal(self.shared_database)
         from awf.infrastructure.stores.journal import SqliteJournal
 
-        return SqliteJournal(self.database)
+        return SqliteJournal(self.database)  # type: ignore[arg-type]
 
-    @functools.cached_property
-    def gate_store(self) -> SqliteGateStore:
-        from awf.bootstrap.gate_stores import open_gate_store
-
-        return open_gate_store(self)
-
-    def tell_audit(self, kind: AuditKind, details: dict[str, Any]) -> Awaitable[None] | None:
-        from awf.bootstrap.gate_stores import tell_audit
-
-        return tell_audit(self, kind, details)
-
-    @functools.cached_property
-    def runner(self) -> ProcessRunner:
-        from awf.infrastructure.processes import ProcessRunner
-
-        return ProcessRunner()
-
-    @functools.cached_property
-    def sandbox(self) -> Sandbox | None:
-        """The best wall this machine can build, tried out; None when it can build none."""
-        from awf.infrastructure.sandboxes import open_sandbox
-
-        return open_sandbox(self.environment, self.runner.scratch)
-
-    def sandbox_facts(self) -> MachineFacts:
-        """What walls could be made of here."""
-        from awf.infrastructure.sandboxes import machine_facts
-
-        return machine_facts(self.environment)
-
-    @functools.cached_property
-    def walls(self) -> Walls:
-        """Around what steps start, as the project's gateway file says."""
-        from awf.bootstrap.sandboxes import Walls
-        from awf.domain.sandbox import SandboxSettings
-
-        file = self.project_file
-        return Walls(self, file.sandbox if file is not None else SandboxSettings())
-
-    @functools.cached_property
-    def project_file(self) -> GatewayFile | None:
-        """The project's gateway file, which governs the tools of steps too."""
-        from awf.bootstrap.gates import project_file
-
-        return project_file(self)
-
-    @functools.cached_property
-    def tracer(self) -> Tracer:
-        from awf.infrastructure.telemetry.tracing import open_tracer
-
-        settings = self.settings
-        return open_tracer(
-            settings.telemetry_endpoint.value,
-            settings.telemetry_service_name.value,
-            self.version,
-            self.environment,
-        )
+    @property
+    def clock(self) -> Callable[[], float]:
+        """One time for all machines that share a database."""
+        return self.shared_database.clock if self.shared_database is not None else time.time
 
     @functools.cached_property
     def execution(self) -> ExecutionService:
@@ -438,7 +319,7 @@ class App:
         unattended: bool = False,
         editor_servers: Mapping[str, McpServer] | None = None,
         context: str = "",
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
     ) -> RunServices:
         from awf.application.running.services import RunServices
 
@@ -452,7 +333,7 @@ class App:
             plugins=self.plugins,
             tracer=self.tracer,
             person=person,
-            clock=clock,
+            clock=clock or self.clock,
             environment=self.environment,
             places=self._template_places(),
             surroundings=self._surroundings(),
@@ -518,11 +399,17 @@ class App:
         built = self.__dict__
         if "plugins" in built:
             await self.plugins.close()
+        if self._lent:
+            return
         if "runner" in built:
             await self.runner.close()
         if "audit" in built:
             await self.audit.close()
-        if "database" in built:
+        if built.get("sandbox") is not None:
+            built["sandbox"].close()
+        if (shared := built.get("shared_database")) is not None:
+            await shared.leave()
+        elif "database" in built:
             self.database.close()
         if "gate_store" in built:
             self.gate_store.close()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from awf.application.gate.approvals import ApprovalDesk
     from awf.application.gate.contexts import Contexts
     from awf.application.gate.grants import Grants
-    from awf.bootstrap.app import App
+    from awf.bootstrap.guarded import Guarded
     from awf.domain.audit import AuditKind
     from awf.domain.gate_file import Approvals, Levels
     from awf.infrastructure.gate_store import SqliteGateStore
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 __all__ = ["approval_desk", "contexts", "grants", "open_gate_store", "tell_audit"]
 
 
-def open_gate_store(app: App) -> SqliteGateStore:
+def open_gate_store(app: Guarded) -> SqliteGateStore:
     from awf.infrastructure.gate_store import SqliteGateStore
 
     return SqliteGateStore(os.path.join(app.cwd, app.settings.storage.value, "gate"))
 
 
-def grants(app: App) -> Grants:
+def grants(app: Guarded) -> Grants:
     from awf.application.gate.grants import Grants
 
     return Grants(app.gate_store.grants, time.time, tell=app.tell_audit)
 
 
-def contexts(app: App, levels: Levels | None = None) -> Contexts:
+def contexts(app: Guarded, levels: Levels | None = None) -> Contexts:
     from awf.application.gate.contexts import Contexts
 
     return Contexts(app.gate_store.contexts, time.time, levels, tell=app.tell_audit)
 
 
-def approval_desk(app: App, settings: Approvals | None = None) -> ApprovalDesk:
+def approval_desk(app: Guarded, settings: Approvals | None = None) -> ApprovalDesk:
     from awf.application.gate.approvals import ApprovalDesk
 
     return ApprovalDesk(app.gate_store.approvals, time.time, settings, tell=app.tell_audit)
 
 
-def tell_audit(app: App, kind: AuditKind, details: dict[str, Any]) -> Awaitable[None] | None:
+def tell_audit(app: Guarded, kind: AuditKind, details: dict[str, Any]) -> Awaitable[None] | None:
     """The one place where changes that a person makes are told; one that cannot be recorded shows."""
     return app.gate_rooms.tell(kind, details)

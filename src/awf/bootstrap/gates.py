@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from awf.application.gate.grants import Grants
     from awf.application.gate.recording import Recorder
     from awf.application.tools.pipeline import StepGate
-    from awf.bootstrap.app import App
+    from awf.bootstrap.guarded import Guarded
     from awf.domain.audit import AuditKind
     from awf.domain.gateway_file import GatewayFile
     from awf.domain.redaction.redactor import Redactor
@@ -38,7 +38,7 @@ def gate_is_wanted(file: GatewayFile) -> bool:
     )
 
 
-def project_file(app: App) -> GatewayFile | None:
+def project_file(app: Guarded) -> GatewayFile | None:
     """The project's gateway file, for what it says of the tools of steps. Raises with all that is wrong with it."""
     from awf.bootstrap.gateway_import import GATEWAY_FILE
 
@@ -57,7 +57,7 @@ def project_file(app: App) -> GatewayFile | None:
 class GateRooms:
     """What all gates of one application share: what is stored, what is remembered of it, and the record."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: Guarded) -> None:
         self._app = app
         self._configured = ""
 
@@ -84,6 +84,15 @@ class GateRooms:
         from awf.application.gate.approvals import ApprovalDesk
 
         return ApprovalDesk(self._app.gate_store.approvals, time.time, tell=self.recorder.note)
+
+    @functools.cached_property
+    def operator_key(self) -> str:
+        """It never shows in anything that is shown or stored; only whoever started the gateway is told."""
+        from awf.infrastructure.gate_store import operator_key
+
+        key = operator_key(os.path.dirname(self._app.gate_store.path))
+        self._app.masker.add("the operator key", key)
+        return key
 
     def gate(self, file: GatewayFile, *, to_ask: bool = False) -> Gate | None:
         """As a file says; None when it says nothing of one. `to_ask`: what would be decided, with nothing recorded."""

@@ -47,8 +47,8 @@ def gateway_path(app: App, named: str = "") -> str:
 class GatewayHouse:
     """Everything around one gateway. It belongs to the event loop in which it is opened."""
 
-    def __init__(self, app: App, path: str, *, serving: bool = True) -> None:
-        """`serving`: the file must name servers."""
+    def __init__(self, app: App, path: str, *, serving: bool = True, shadow: bool = False) -> None:
+        """`serving`: the file must name servers. `shadow`: its gate only records what it would refuse."""
         from awf.application.gateway.call_book import CallBook
 
         self.path = path
@@ -56,6 +56,7 @@ class GatewayHouse:
         self.book: CallBook = CallBook()
         self._app = app
         self._serving = serving
+        self._shadow = shadow
         self._pins: tuple[str, PinStore] | None = None
         self._gateway: Gateway | None = None
         self._hears = False  # of labels that change
@@ -78,7 +79,7 @@ class GatewayHouse:
         )
         for name, value in loaded.secrets.items():
             self._app.masker.add(name, value)
-        return loaded.file
+        return _shadowed(loaded.file) if self._shadow else loaded.file
 
     def check_profile(self, profile: str) -> None:
         """Raises `AwfError` when there is none of this name. None at all is fine."""
@@ -171,7 +172,12 @@ class GatewayHouse:
     def desk(self, gateway: Gateway) -> GatewayDesk:
         from awf.application.gateway.desk import GatewayDesk
 
-        return GatewayDesk(gateway, self.book, os.path.relpath(self.path, self._app.cwd))
+        shown = os.path.relpath(self.path, self._app.cwd)
+        return GatewayDesk(gateway, self.book, shown, operator=self.operator_key)
+
+    def operator_key(self) -> str:
+        """What the page's address has in it for those who may answer. Raises `AwfError`."""
+        return self._app.gate_rooms.operator_key
 
     @property
     def pins(self) -> PinStore:
@@ -250,3 +256,12 @@ class GatewayHouse:
                 walls.check(server.sandbox)
         self.walls = walls  # of servers that are started from now on
         return file
+
+
+def _shadowed(file: GatewayFile) -> GatewayFile:
+    import msgspec
+
+    from awf.domain.policy import Policy
+
+    policy = msgspec.structs.replace(file.policy or Policy(), shadow=True)
+    return msgspec.structs.replace(file, policy=policy)

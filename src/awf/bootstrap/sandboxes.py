@@ -11,7 +11,7 @@ from awf.domain.sandbox import rules_named
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from awf.bootstrap.app import App
+    from awf.bootstrap.guarded import Guarded
     from awf.domain.ports.command_runner import Command, CommandOutcome, CommandRunner, RunningCommand, Stream
     from awf.domain.sandbox import SandboxRules, SandboxSettings
 
@@ -24,7 +24,7 @@ _log = logging.getLogger("awf.sandbox")
 class Walls:
     """What one gate's file says of sandboxes, and what this machine makes of it."""
 
-    def __init__(self, app: App, settings: SandboxSettings, protected: Iterable[str] = ()) -> None:
+    def __init__(self, app: Guarded, settings: SandboxSettings, protected: Iterable[str] = ()) -> None:
         """`protected`: what confined programs may not change, wherever it lies."""
         self.settings = settings
         self._app = app
@@ -70,7 +70,7 @@ class Walls:
             raise AwfError(CODE, text, hint=hint)
         if text not in self._warned:
             self._warned.add(text)
-            _log.warning("%s It goes on with what can be.", text)
+            _log.error("%s It goes on with what can be.", text)  # as a mere warning most would never see it
 
 
 class LateRunner:

@@ -17,6 +17,7 @@ __all__ = [
     "Redaction",
     "Spool",
     "problems_of_gate",
+    "problems_of_limits",
 ]
 
 _FILE = "USER.GATEWAY.INVALID_FILE"
@@ -109,7 +110,7 @@ class GateKeys(Record, frozen=True, kw_only=True):
 
 def problems_of_gate(keys: GateKeys) -> Iterator[Problem]:
     """What is wrong with them by themselves, but for the rules of the policy."""
-    yield from _problems_of_limits(keys.limits, ("limits",))
+    yield from problems_of_limits(keys.limits, ("limits",))
     for section, field in (("approvals", "wait"), ("approvals", "valid"), ("spool", "retention")):
         if getattr(getattr(keys, section), field) <= 0:
             yield _found(
@@ -137,9 +138,9 @@ def _problems_of_redaction(redaction: Redaction) -> Iterator[Problem]:
                 yield _found(("redaction", "patterns", at), message, hint)
 
 
-def _problems_of_limits(limits: Limits, path: tuple[str, ...]) -> Iterator[Problem]:
+def problems_of_limits(limits: Limits | None, path: tuple[str, ...]) -> Iterator[Problem]:
     for field in ("timeout_ms", "max_output_bytes", "max_output_lines"):
-        value = getattr(limits, field)
+        value = getattr(limits, field, None)
         if value is not None and value < 1:
             yield _found(
                 (*path, field), f"`{field}` must be more than nothing.", "Write 1 or more, or leave it out."

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from awf.domain.gate_file import GateKeys, problems_of_gate
+from awf.domain.gate_file import GateKeys, problems_of_gate, problems_of_limits
 from awf.domain.mcp_server import McpServer, problems_with
 from awf.domain.override import ToolOverride
 from awf.domain.pinning import Pinning, problems_of_pinning
@@ -22,6 +22,7 @@ from awf.domain.value_source import Loading, Sources, is_reference
 
 __all__ = [
     "CREDENTIAL_HEADERS",
+    "REQUESTS",
     "GatewayFile",
     "GatewayServer",
     "Listen",
@@ -33,6 +34,7 @@ __all__ = [
     "problems_in",
 ]
 
+REQUESTS = ("resources/read", "prompts/get")  # what a gate treats like tools of a server
 CREDENTIAL_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
 _SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -191,6 +193,9 @@ def _problems_of_servers(file: GatewayFile) -> Iterator[Problem]:
     seen: dict[str, str] = {}
     for name, server in file.servers.items():
         path = ("mcpServers", name)
+        if name == "builtin":
+            message = "“builtin” means AWF's own tools, and cannot be the name of a server."
+            yield _found(_FILE, path, message, "Rename the server.", at_key=True)
         if not _SERVER_NAME.fullmatch(name):
             hint = "Use up to 40 letters, digits, _ and -."
             yield _found(_FILE, path, f"“{name}” cannot be the name of a server.", hint, at_key=True)
@@ -224,15 +229,16 @@ def _problems_of_overrides(file: GatewayFile) -> Iterator[Problem]:
         path = ("overrides", key)
         server, colon, tool = key.partition(":")
         if not colon or not server or not tool:
-            hint = (
-                f"Write it as SERVER:TOOL, such as “{next(iter(file.servers))}:{key.strip(':') or 'TOOL'}”."
-            )
+            hint = f"Write it as SERVER:TOOL, such as “{next(iter(file.servers), 'builtin')}:{key.strip(':') or 'TOOL'}”."
             yield _found(_FILE, path, f"“{key}” does not say of which server the tool is.", hint, at_key=True)
         elif server not in file.servers and not _is_ours(server):
             yield _unknown_server(path, server, file.servers, at_key=True)
-        elif server not in file.servers and (shaping := _SHAPING & set(_told(file.overrides[key]))):
-            message = f"Only what the gate knows of a tool of AWF can be changed, not `{min(shaping)}`."
+        elif (_is_ours(server) or tool in REQUESTS) and (
+            shaping := _SHAPING & set(_told(file.overrides[key]))
+        ):
+            message = f"Only what the gate knows of {key} can be changed, not `{min(shaping)}`."
             yield _found(_FILE, (*path, min(shaping)), message, "Remove it.")
+        yield from problems_of_limits(file.overrides[key].limits, (*path, "limits"))
 
 
 def _is_ours(server: str) -> bool:

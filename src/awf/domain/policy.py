@@ -1,6 +1,6 @@
 """What an agent may do: actions, rules over them, and decisions. How a rule's condition is evaluated is not known here."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -79,6 +79,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     # Which stage said it: policy, level, grants, approval, …; with a word of ours behind a colon.
     code: str = "policy"
     shadowed: Verdict | None = None  # what would have counted without shadow mode
+    details: dict[str, Any] = {}  # the same for programs: what is missing, which approval is waited for
 
     @property
     def score(self) -> int:

@@ -8,7 +8,7 @@ import msgspec
 
 __all__ = ["ErrorInfo", "RunRecord", "RunStatus", "Session", "StepResult", "StepStatus", "Usage", "add_usage"]
 
-RunStatus = Literal["running", "waiting", "completed", "failed", "cancelled", "interrupted"]
+RunStatus = Literal["queued", "running", "waiting", "completed", "failed", "cancelled", "interrupted"]
 StepStatus = Literal["success", "failed", "skipped", "cancelled", "pending"]
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from awf.domain.shape import Record
 
-__all__ = ["ConfigFile", "LogConfig", "TelemetryConfig"]
+__all__ = ["ConfigFile", "DatabaseConfig", "LogConfig", "TelemetryConfig"]
 
 
 class TelemetryConfig(Record, frozen=True, kw_only=True):
@@ -27,10 +27,20 @@ class LogConfig(Record, frozen=True, kw_only=True):
     file: Annotated[str | None, "A file to log to instead of standard error."] = None
 
 
+class DatabaseConfig(Record, frozen=True, kw_only=True):
+    """A PostgreSQL that several machines share."""
+
+    url: Annotated[
+        str | None,
+        "postgresql://user@host/name; runs are kept there instead of in the run store's directory.",
+    ] = None
+
+
 class ConfigFile(Record, frozen=True, kw_only=True):
     """`.awf/config.yaml` of a project, or `config.yaml` in the user's configuration directory."""
 
     storage: Annotated[str | None, "The directory of the run store."] = None
+    database: Annotated[DatabaseConfig, "A PostgreSQL that several machines share."] = DatabaseConfig()
     inputs: Annotated[dict[str, Any], "Defaults for inputs, by name."] = {}
     log: Annotated[LogConfig, "The structured log."] = LogConfig()
     telemetry: Annotated[TelemetryConfig, "Where traces go."] = TelemetryConfig()

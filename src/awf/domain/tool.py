@@ -64,15 +64,17 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     meta: Mapping[str, Any] = {}  # the `_meta` of the request
     trace: dict[str, str] = {}  # W3C trace context to hand on: traceparent, tracestate
     progress: Callable[[float, float | None, str], None] | None = None  # done so far, of how much, in words
+    timeout: float | None = None  # seconds, instead of what is usual for the tool's server
 
 
 class ToolFailure(Exception):  # noqa: N818  an outcome of the call that the model is told, not a fault of ours
     """The tool could not do what it was asked; the text says what the model can do about it."""
 
-    def __init__(self, code: ToolErrorCode, message: str) -> None:
+    def __init__(self, code: ToolErrorCode, message: str, details: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
         self.code: ToolErrorCode = code
         self.message = message
+        self.details = details or {}  # the same for programs
 
 
 class UnknownTool(Exception):  # noqa: N818

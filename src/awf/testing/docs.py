@@ -1,4 +1,4 @@
-"""`python -m awf.testing.docs` writes docs/reference; with --check it only compares."""
+"""`python -m awf.testing.docs` writes docs/reference and types for clients; with --check it only compares."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def pages() -> dict[str, Callable[[], str]]:
     from awf.testing.reference.errors_page import errors_page
     from awf.testing.reference.events_page import events_page
     from awf.testing.reference.gateway_page import gateway_page
+    from awf.testing.reference.tool_gateway_types import tool_gateway_schema, typescript_types
     from awf.testing.reference.workflow_page import workflow_page
 
     return {
@@ -31,10 +32,12 @@ def pages() -> dict[str, Callable[[], str]]:
         "docs/reference/errors.md": errors_page,
         "docs/reference/events.md": events_page,
         "docs/reference/gateway.md": gateway_page,
+        "docs/reference/tool-gateway.schema.json": tool_gateway_schema,
         "docs/reference/workflow.md": workflow_page,
         "docs/reference/workflow.schema.json": lambda: (
             json.dumps(workflow_schema(), ensure_ascii=False, indent=2) + "\n"
         ),
+        "clients/node/src/types.ts": typescript_types,
     }
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from awf.domain.audit import AuditEntry, AuditRecord, AuditReport, AuditUnavailable
 from awf.domain.audit_chain import GENESIS, ChainWalk, decoded_entry, entry_json, record_hash
 
@@ -34,6 +36,9 @@ class MemoryAudit:
         previous = self.kept[-1].hash if self.kept else GENESIS
         said = record_hash(sequence, previous, entry_json(own))
         self.kept.append(AuditRecord(sequence=sequence, previous=previous, entry=own, hash=said))
+
+    def form(self, entry: AuditEntry) -> _Form:
+        return _Form(self, entry)
 
     async def records(
         self,
@@ -69,3 +74,40 @@ class MemoryAudit:
         )
 
     async def close(self) -> None: ...
+
+
+class _Form:
+    """A `CallForm`."""
+
+    def __init__(self, log: MemoryAudit, entry: AuditEntry) -> None:
+        self._log = log
+        self._entry = entry
+
+    def begun(self, now: float, request_id: str, input_hash: str) -> _Open:
+        own = {"created_at": now, "request_id": request_id, "input_hash": input_hash}
+        decision = msgspec.structs.replace(self._entry, **own)
+        self._log.record(decision)
+        return _Open(self._log, decision)
+
+
+class _Open:
+    """An `OpenCall`."""
+
+    def __init__(self, log: MemoryAudit, decision: AuditEntry) -> None:
+        self._log = log
+        self._decision = decision
+
+    def ended(self, now: float, duration_ms: int, output_hash: str) -> None:
+        decision = self._decision
+        self._log.record(
+            AuditEntry(
+                kind="effect",
+                created_at=now,
+                request_id=decision.request_id,
+                tool_id=decision.tool_id,
+                context=decision.context,
+                output_hash=output_hash,
+                success=True,
+                duration_ms=duration_ms,
+            )
+        )

@@ -71,6 +71,12 @@ class MemoryApprovals(_Counted):
         there = await self.matching(*about, approval.asked_at)
         return there or self._keep(approval)
 
+    async def claim(self, approval: Approval) -> bool:
+        if approval.approval_id in self._kept:
+            return False
+        self._keep(approval)
+        return True
+
     async def find(self, approval_id: str) -> Approval | None:
         return self._kept.get(approval_id)
 

@@ -148,6 +148,8 @@ class MemoryJournal:
         self.runs: dict[str, _Kept] = {}
 
     async def create(self, record: RunRecord, definition: Definition, masker: Masker) -> MemoryRun:
+        if record.id in self.runs:
+            raise AwfError("USER.RUN.BUSY", f"There is a run {record.id} already.")
         self.runs[record.id] = kept = _Kept(record, definition)
         kept.owned = True
         return MemoryRun(kept, masker, resumed=False)

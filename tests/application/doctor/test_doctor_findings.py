@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from awf.application.doctor.agents import SIGN_IN, AgentFacts, agent_findings, signed_in_by
@@ -128,13 +129,23 @@ def test_an_old_python_is_a_problem():
 @pytest.mark.parametrize(
     ("facts", "severities"),
     [
-        (ExtraFacts(otel=True, grpc=True), ["ok", "ok"]),
-        (ExtraFacts(otel=False, grpc=False), ["note", "note"]),
-        (ExtraFacts(otel=False, otel_endpoint="http://x", grpc=False, plugins=1), ["problem", "problem"]),
+        (ExtraFacts(otel=True, grpc=True, postgres=True), ["ok", "ok", "ok"]),
+        (ExtraFacts(otel=False, grpc=False), ["note", "note", "note"]),
+        (
+            ExtraFacts(otel=False, otel_endpoint="http://x", grpc=False, plugins=1, database=True),
+            ["problem", "problem", "problem"],
+        ),
     ],
 )
 def test_a_missing_extra_is_a_problem_only_where_it_is_used(facts, severities):
     assert [one.severity for one in extra_findings(facts)] == severities
+
+
+def test_a_clock_far_from_the_databases_is_a_warning():
+    facts = StoreFacts(folder="postgresql://db/awf", exists=True, layout=1)
+    assert store_finding(facts).severity == "ok"
+    found = store_finding(msgspec.structs.replace(facts, skew=-90.0))
+    assert (found.severity, "90 s behind" in found.text) == ("warning", True)
 
 
 def test_without_ripgrep_two_tools_do_not_work():

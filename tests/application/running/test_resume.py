@@ -229,3 +229,13 @@ states:
     lab.write("workflow.yaml", text.replace("echo {{", "echo new {{"))
     assert (await lab.rerun(ran.run_id)).output("a").startswith("1 ")
     assert (await lab.rerun(ran.run_id, current=True)).output("a").startswith("nEw 1 ")
+
+
+async def test_two_runs_that_come_to_the_same_id_get_two(lab, monkeypatch):
+    from awf.application.running import service
+
+    text = "name: x\nstates: {initial: a, a: {type: step, command: 'true', on_success: done}, done: {type: terminal}}\n"
+    first = await lab.run(text)
+    ids = iter([first.run_id, first.run_id, "another"])
+    monkeypatch.setattr(service, "new_run_id", lambda _now: next(ids))
+    assert (await lab.run(text)).run_id == "another"

@@ -20,7 +20,8 @@ def cells():
     made = Cells()
     if not (made.memory and made.processes):
         pytest.skip("no control groups can be made here")
-    return made
+    yield made
+    made.close()
 
 
 def test_a_cell_limits_what_enters_it_and_tells_which_limit_was_met(cells):
@@ -29,8 +30,11 @@ def test_a_cell_limits_what_enters_it_and_tells_which_limit_was_met(cells):
     subprocess.run(["/bin/sh", "-c", join, "sh", *cell.doors], capture_output=True, check=False)
     assert cell.ran_out_of_processes()
     assert not cell.ran_out_of_memory()
-    cell.empty()
-    cell.remove()
+    cell.release()
+    again = cells.make(SandboxRules(name="few", memory=64 << 20, processes=5))
+    assert again is cell, "it is used again"
+    assert not again.ran_out_of_processes(), "what was before does not count"
+    again.release()
 
 
 def test_whatever_is_left_in_a_cell_is_ended(cells):
@@ -39,11 +43,10 @@ def test_whatever_is_left_in_a_cell_is_ended(cells):
                             stdout=subprocess.PIPE)  # fmt: skip
     assert left.stdout.read(3) == b"in\n"
     folders = [os.path.dirname(door) for door in cell.doors]
-    cell.empty()
+    cell.release()
     assert left.wait(60) == -9
     left.stdout.close()
-    cell.remove()
-    cells.make(BUILT_IN["restricted"]).remove()  # takes away what was still in use an instant ago
+    cells.close()
     assert not any(map(os.path.exists, folders))
 
 

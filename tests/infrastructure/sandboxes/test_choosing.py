@@ -11,7 +11,7 @@ import pytest
 from awf.infrastructure.sandboxes import choosing, machine_facts, open_sandbox
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="walls are for Linux")
-HELP = "--size --perms --args --seccomp --cap-drop --remount-ro"
+HELP = "--bind-fd --size --perms --args --seccomp --cap-drop --remount-ro"
 
 
 @pytest.fixture
@@ -33,21 +33,19 @@ def test_one_that_cannot_make_namespaces_is_not_used(alone):
         f'case $1 in --help) echo "{HELP}";; *) echo "No permissions to create new namespace" >&2; exit 1;; esac'
     )
     program, trouble = choosing.bubblewrap_program(environment)
-    assert program is None
+    assert program == ""
     assert "cannot make namespaces here: No permissions" in trouble
 
 
 def test_one_that_is_too_old_is_not_used(alone):
-    program, trouble = choosing.bubblewrap_program(alone('echo "--perms --args"'))
-    assert program is None
+    program, trouble = choosing.bubblewrap_program(alone('echo "--bind-fd --perms --args"'))
+    assert program == ""
     assert "too old: it has no --size" in trouble
 
 
-def test_what_it_can_bind_is_read_from_what_it_says(alone):
-    program, trouble = choosing.bubblewrap_program(alone(f'echo "{HELP} --bind-fd"'))
-    assert (program.binds_open_files, trouble) == (True, "")
-    program, _ = choosing.bubblewrap_program(alone(f'echo "{HELP}"'))
-    assert not program.binds_open_files
+def test_one_that_works_is_used_and_that_of_the_path_comes_first(alone, tmp_path):
+    program, trouble = choosing.bubblewrap_program(alone(f'echo "{HELP}"'))
+    assert (program, trouble) == (str(tmp_path / "bwrap"), "")
 
 
 def test_landlock_stands_in_and_where_it_is_missing_too_there_is_no_wall(alone, monkeypatch, tmp_path):

@@ -68,6 +68,10 @@ def ask(*call: str):
     )
 
 
+def recorded():
+    return in_app(lambda app: app.audit.records())
+
+
 # -- grants ----------------------------------------------------------------------------------------------------------
 
 
@@ -230,15 +234,14 @@ def test_the_storage_can_be_chosen(told, tmp_path):
 # -- who hears of it -------------------------------------------------------------------------------------------------
 
 
-def test_every_change_is_told_with_the_name_of_whoever_made_it(told, caplog):
-    with caplog.at_level("INFO", "awf.gate"):
-        grant = told("grant", "add", "x")
-        told("grant", "revoke", grant["grantId"])
-        told("gateway", "deny", ask().approval_id)
-        minted = told("gateway", "context", "new")["contextId"]
-        told("gateway", "context", "reset", minted)
-    told_of = [(record.getMessage(), record.fields) for record in caplog.records]
-    assert [kind for kind, _ in told_of] == [
+def test_every_change_is_recorded_with_the_name_of_whoever_made_it(told):
+    grant = told("grant", "add", "x")
+    told("grant", "revoke", grant["grantId"])
+    told("gateway", "deny", ask().approval_id)
+    minted = told("gateway", "context", "new")["contextId"]
+    told("gateway", "context", "reset", minted)
+    entries = [record.entry for record in recorded()]
+    assert [entry.kind for entry in entries] == [
         "grant_added",
         "grant_revoked",
         "approval_required",
@@ -246,5 +249,6 @@ def test_every_change_is_told_with_the_name_of_whoever_made_it(told, caplog):
         "context_minted",
         "context_reset",
     ]
-    assert told_of[0][1]["grant"]["issuedBy"] == told_of[1][1]["by"] == "tess"
-    assert told_of[3][1]["decided_by"] == told_of[4][1]["by"] == told_of[5][1]["by"] == "tess"
+    details = [entry.details for entry in entries]
+    assert details[0]["grant"]["issuedBy"] == details[1]["by"] == "tess"
+    assert details[3]["decidedBy"] == details[4]["by"] == details[5]["by"] == "tess"

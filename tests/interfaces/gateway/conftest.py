@@ -13,6 +13,7 @@ from awf.application.gateway.desk import GatewayDesk
 from awf.application.gateway.fleet import GatewayParts
 from awf.application.gateway.gateway import Gateway
 from awf.application.tools.pipeline import Observers
+from awf.bootstrap import App
 from awf.domain.gateway_file import GatewayFile, GatewayServer, Listen
 from awf.domain.redaction import Masker
 from awf.infrastructure.http_server import LeanHttpServer
@@ -26,29 +27,39 @@ PATIENT = 30.0
 
 
 class Doors:
-    def __init__(self):
+    def __init__(self, app=None, listen=None, **file):
+        """`app`: whose gate calls have to pass, and whose operator answers."""
+        rooms = app.gate_rooms if app is not None else None
+        self.listen = listen or Listen()
+        self.now = time.time
         self.server = MemoryServer().tool("echo", lambda asked: text(str(asked.arguments.get("text", ""))))
-        self.file = GatewayFile(servers={"memory": GatewayServer(command="memory")})
+        self.file = GatewayFile(servers={"memory": GatewayServer(command="memory")}, **file)
         self.book = CallBook()
         parts = GatewayParts(
             version="1",
             open_server=lambda _name, _config: self.server,
             checks=RustJsonSchemas(),
-            observers=Observers(tracer=NoTracer(), masker=Masker(), record=None),
+            observers=Observers(tracer=NoTracer(), masker=app.masker if app else Masker(), record=None),
             lowering=DialectLowering(),
             book=self.book,
+            gate=rooms.gate if rooms else None,
         )
         self.gateway = Gateway(parts, self.file)
-        self.http = HttpDoor(self.gateway, self.book, GatewayDesk(self.gateway, self.book, "gateway.yaml"))
+        operator = (lambda: rooms.operator_key) if rooms else None
+        desk = GatewayDesk(self.gateway, self.book, "gateway.yaml", clock=self._clock, operator=operator)
+        self.http = HttpDoor(self.gateway, self.book, desk)
         self.port = 0
         self._web: LeanHttpServer | None = None
+
+    def _clock(self):
+        return self.now()
 
     async def open(self):
         self.gateway.fleet.start()
         await self.gateway.fleet.settle()
         self._web = LeanHttpServer(self.http.handle, quick=self.http.quick.begin)
         self.port = await self._web.listen_tcp("127.0.0.1", 0)
-        self.http.admission = Admission(Listen(), [f"127.0.0.1:{self.port}"], None, time.monotonic)
+        self.http.admission = Admission(self.listen, [f"127.0.0.1:{self.port}"], None, time.monotonic)
         return self
 
     async def close(self):
@@ -60,8 +71,9 @@ class Doors:
 
     async def send(self, method, path, body=b"", headers=()):
         """One request on a connection of its own: status, headers, body."""
-        lines = [f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{self.port}", "Connection: close"]
-        lines += [f"{name}: {value}" for name, value in dict(headers).items()]
+        lines = [f"{method} {path} HTTP/1.1", "Connection: close"]
+        fields = {"Host": f"127.0.0.1:{self.port}", **dict(headers)}
+        lines += [f"{name}: {value}" for name, value in fields.items()]
         lines.append(f"Content-Length: {len(body)}")
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
@@ -82,3 +94,21 @@ async def doors():
     made = await Doors().open()
     yield made
     await made.close()
+
+
+@pytest.fixture
+async def gated(tmp_path):
+    """A function that opens the doors of a gateway with a gate: `await gated(overrides={…})`."""
+    environment = {"HOME": str(tmp_path), "AWF_STORAGE": str(tmp_path / "s")}
+    app = App(cwd=str(tmp_path), environment=environment)
+    opened = []
+
+    async def open_doors(**more):
+        opened.append(Doors(app, **more))
+        opened[-1].app = app
+        return await opened[-1].open()
+
+    yield open_doors
+    for one in opened:
+        await one.close()
+    await app.close()

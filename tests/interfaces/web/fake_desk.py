@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 
+from awf.application.gate.refusal import ApprovalRefused
+
 STARTED = 1_780_000_000
 FORECAST = {
     "name": "fetch_forecast",
@@ -88,10 +90,88 @@ class FakeWatch:
             self._desk.watches.remove(self)
 
 
+def a_question(number=1, **more):
+    asked = {"id": f"approval_{number:016x}", "tool": "mail:send", "arguments": '{"to": "bob@example.com"}'}
+    why = {
+        "reason": "It sends something.",
+        "rule": "no-mail",
+        "client": "claude-code",
+        "context": "ctx_0123456789abcdef",
+    }
+    return {**asked, **why, "asked": STARTED, "until": STARTED + 3600, **more}
+
+
+def a_context(name, confidentiality="confidential", integrity="trusted", **more):
+    label = {"confidentiality": confidentiality, "integrity": integrity}
+    return {"id": name, **label, "raised_by": "kb:read", "raised": STARTED, **more}
+
+
+KNOWN = {
+    "action": "network.request",
+    "judged_as": ["network.request"],
+    "only_reads": False,
+    "classification": "confidential",
+    "integrity": "untrusted",
+    "open_world": True,
+    "required": ["weather.read", "network.request"],
+    "confirmation": True,
+    "limits": {"timeout_ms": 5000, "max_output_bytes": 65536, "max_output_lines": 200},
+    "refusal": "",
+    "notes": ["`x-level` is not a level."],
+}
+
+
+class FakeGate:
+    """A `Gate` that writes down what it is answered."""
+
+    def __init__(self, desk, key="the-right-key"):
+        self._desk = desk
+        self.key = key
+        self.shadow = False
+        self.contexts = []
+        self.trouble = ""
+        self.open = []
+        self.more = 0
+        self.answers = []
+        self.failure = None  # what answering fails with
+
+    def is_operator(self, key):
+        return key == self.key
+
+    async def status(self, *, operator):
+        known = {"shadow": self.shadow, "contexts": self.contexts, "more_contexts": 0}
+        return {**known, "trouble": self.trouble}
+
+    async def approvals(self, *, operator):
+        shown = [one if operator else {**one, "arguments": None} for one in self.open]
+        return {"operator": operator, "waiting": len(self.open) + self.more, "approvals": shown}
+
+    async def answer(self, approval_id, *, granted):
+        if self.failure is not None:
+            raise self.failure
+        found = next((one for one in self.open if one["id"] == approval_id), None)
+        if found is None:
+            raise ApprovalRefused(approval_id, "unknown")
+        self.answers.append((approval_id, granted))
+        self.close(approval_id)
+        return {**found, "status": "granted" if granted else "denied"}
+
+    # The test's side
+
+    def ask(self, *questions):
+        self.open += questions
+        self._desk.tell({"type": "approvals"})
+
+    def close(self, approval_id):
+        self.open = [one for one in self.open if one["id"] != approval_id]
+        self._desk.tell({"type": "approvals"})
+
+
 class FakeDesk:
-    """A `Desk`."""
+    """A `Desk`. Without a gate, unless a test gives it one."""
 
     def __init__(self):
+        self.gate = None
         self.servers = [
             a_server("weather", calls=1204, errors=3),
             a_server(
@@ -130,6 +210,10 @@ class FakeDesk:
     def watch(self):
         return FakeWatch(self)
 
+    def with_gate(self, **more):
+        self.gate = FakeGate(self, **more)
+        return self.gate
+
     # The test's side
 
     def tell(self, event):
@@ -145,8 +229,8 @@ class FakeDesk:
         rest = {"client": "claude-code", "outcome": "running", "code": "", "duration_ms": None}
         return self._set({**call, **rest, **more})
 
-    def end(self, call, outcome="ok", duration_ms=12.3, code=""):
-        return self._set({**call, "outcome": outcome, "duration_ms": duration_ms, "code": code})
+    def end(self, call, outcome="ok", duration_ms=12.3, code="", **more):
+        return self._set({**call, "outcome": outcome, "duration_ms": duration_ms, "code": code, **more})
 
     def _set(self, call):
         places = [at for at, one in enumerate(self.call_list) if one["id"] == call["id"]]

@@ -42,3 +42,11 @@ def test_events_of_later_versions_are_passed_over():
     backlog = Backlog()
     backlog.add({"type": "weather"})
     assert json.loads(backlog.take()) == {"calls": [], "skipped": 0, "status": False}
+
+
+def test_that_something_was_asked_is_told_once():
+    backlog = Backlog()
+    backlog.add({"type": "approvals"})
+    backlog.add({"type": "approvals"})
+    assert json.loads(backlog.take()) == {"calls": [], "skipped": 0, "status": False, "approvals": True}
+    assert "approvals" not in json.loads(backlog.take())

@@ -3,129 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
-from contextlib import asynccontextmanager, suppress
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 import awf.interfaces.web
-from awf.domain.ports.http_server import HttpReply, ServerLimits
-from awf.infrastructure.http_server import LeanHttpServer
-from awf.interfaces.web import is_open_to_all, serve_page
+from awf.interfaces.web import is_open_to_all
 
 PATIENCE = 60
 ASSETS = Path(awf.interfaces.web.__file__).with_name("assets")
 API = ("/api/status", "/api/tools", "/api/calls")
 
 
-class Answer:
-    def __init__(self, status, head, body):
-        self.status, self.body = status, body
-        fields = (line.split(": ", 1) for line in head.split("\r\n")[1:] if line)
-        self.headers = {name.lower(): value for name, value in fields}
-
-    @property
-    def json(self):
-        return json.loads(self.body)
-
-
-class Client:
-    def __init__(self, port):
-        self._port = port
-
-    async def ask(self, path, method="GET", **headers):
-        async with asyncio.timeout(PATIENCE), self.wire() as (reader, writer):
-            writer.write(_request(method, path, {"Connection": "close", **headers}))
-            answer = await reader.read()
-            head, _, body = answer.partition(b"\r\n\r\n")
-            return Answer(int(head[9:12]), head.decode("latin-1"), body)
-
-    @asynccontextmanager
-    async def wire(self):
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
-        try:
-            yield reader, writer
-        finally:
-            writer.close()
-            with suppress(OSError):
-                await writer.wait_closed()
-
-    @asynccontextmanager
-    async def events(self):
-        async with asyncio.timeout(PATIENCE), self.wire() as (reader, writer):
-            writer.write(_request("GET", "/api/events", {}))
-            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-            yield Events(Answer(int(head[9:12]), head, b""), reader, writer)
-
-
-def _request(method, path, headers):
-    lines = [
-        f"{method} {path} HTTP/1.1",
-        "Host: x",
-        *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items()),
-    ]
-    return "\r\n".join([*lines, "", ""]).encode()
-
-
-class Events:
-    def __init__(self, answer, reader, writer):
-        self.answer, self.writer = answer, writer
-        self._reader = reader
-        self._text = ""
-
-    async def message(self):
-        """One message as it was sent, comments included."""
-        while "\n\n" not in self._text:
-            size = int(await self._reader.readuntil(b"\r\n"), 16)
-            if not size:
-                raise EOFError
-            self._text += (await self._reader.readexactly(size)).decode()
-            await self._reader.readexactly(2)
-        message, self._text = self._text.split("\n\n", 1)
-        return message
-
-    async def news(self):
-        while not (message := await self.message()).startswith("data: "):
-            pass
-        return json.loads(message.removeprefix("data: "))
-
-    async def until_call(self, call_id, outcome):
-        while True:
-            for call in (await self.news())["calls"]:
-                if (call["id"], call["outcome"]) == (call_id, outcome):
-                    return call
-
-
 async def until(condition):
     async with asyncio.timeout(PATIENCE):
         while not condition():
             await asyncio.sleep(0.005)
-
-
-@pytest.fixture
-async def server(desk):
-    failures = []
-
-    async def handler(request) -> HttpReply | None:
-        try:
-            return await serve_page(request, desk)
-        except Exception as error:
-            failures.append(error)
-            raise
-
-    server = LeanHttpServer(handler, ServerLimits())
-    server.failures = failures
-    server.port = await server.listen_tcp("127.0.0.1", 0)
-    yield server
-    await server.close(0.0)
-
-
-@pytest.fixture
-def client(server):
-    return Client(server.port)
 
 
 # -- files

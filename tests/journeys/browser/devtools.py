@@ -247,6 +247,11 @@ class Page:
         await self.order("Input.dispatchKeyEvent", type=kind, text=text, **event)
         await self.order("Input.dispatchKeyEvent", type="keyUp", **event)
 
+    async def click(self, x: float, y: float) -> None:
+        where = {"x": x, "y": y, "button": "left", "clickCount": 1}
+        await self.order("Input.dispatchMouseEvent", type="mousePressed", **where)
+        await self.order("Input.dispatchMouseEvent", type="mouseReleased", **where)
+
     async def type(self, text: str) -> None:
         await self.order("Input.insertText", text=text)
 

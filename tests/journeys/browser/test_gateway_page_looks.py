@@ -18,6 +18,7 @@ VIEWS = {
     "tool": "#tool/weather%3Afetch_forecast",
     "calls": "#calls",
     "server": "#server/weather",
+    "approvals": "#approvals",
     "missing": "#nothing",
 }
 
@@ -33,8 +34,28 @@ def busy(desk, desks):
     desk.tool_list += [desks.a_tool("kb", long, quarantined=True)]
     for outcome in ("ok", "error", "cancelled", "refused"):
         desk.end(desk.begin(name=long, client=long), outcome, code="TIMEOUT" if outcome == "error" else "")
+    desk.end(desk.begin(), "refused", 0.1, "PERMISSION_DENIED", reason=f"The policy says no to {long}.")
     desk.begin()
+    gate = desk.with_gate()
+    gate.shadow, gate.trouble, gate.more = True, "The gate's store cannot be used.", 3
+    gate.contexts = [
+        desks.a_context(long),
+        desks.a_context("ctx_2", "secret", "untrusted", raised_by="", raised=None),
+    ]
+    gate.open = [
+        desks.a_question(1),
+        desks.a_question(
+            2, tool=f"mail:{long}", arguments=f'{{"text": "{long}"}}', client=long, context=long, rule=long
+        ),
+    ]
+    desk.tool_list[1]["gate"] = desks.KNOWN
     return desk
+
+
+@pytest.fixture(params=["", "#key=the-right-key"], ids=["looking", "answering"])
+def entrance(request):
+    """How a person comes in: with the operator key, or without."""
+    return request.param
 
 
 async def shown(page, view):
@@ -43,6 +64,8 @@ async def shown(page, view):
     await page.until(f"!document.getElementById('view-{section}').hidden")
     if view == "tool":
         await page.until("!!document.getElementById('tool-title')")
+    if view == "approvals":
+        await page.until("document.querySelectorAll('#questions > li').length === 2")
     await page.ask("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
@@ -54,8 +77,8 @@ SIZES = {
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_nothing_has_to_be_scrolled_sideways(visit, busy, size):
-    page = await visit(**SIZES[size])
+async def test_nothing_has_to_be_scrolled_sideways(visit, busy, size, entrance):
+    page = await visit(entrance, **SIZES[size])
     for view in VIEWS:
         await shown(page, view)
         wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
@@ -73,9 +96,9 @@ async def test_it_is_dark_where_people_want_it_dark(visit):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark", "phone"])
-async def test_an_accessibility_checker_finds_nothing(visit, busy, scheme):
+async def test_an_accessibility_checker_finds_nothing(visit, busy, scheme, entrance):
     axe = peers.requested(lambda: peers.npm_peer(AXE)) / "node_modules" / "axe-core" / "axe.min.js"
-    page = await visit(dark=scheme == "dark", **(SIZES["phone"] if scheme == "phone" else {}))
+    page = await visit(entrance, dark=scheme == "dark", **(SIZES["phone"] if scheme == "phone" else {}))
     await page.ask(f"{Path(axe).read_text(encoding='utf-8')}; true")
     for view in VIEWS:
         await shown(page, view)

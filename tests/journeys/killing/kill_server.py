@@ -25,10 +25,14 @@ import awf.application.running.steps.parallel
 import awf.application.running.steps.subworkflow
 import awf.infrastructure.expressions
 import awf.infrastructure.stores.journal
+import awf.infrastructure.stores.postgres.journal
+import awf.infrastructure.stores.postgres.runs
 import awf.infrastructure.stores.runs  # noqa: F401  warm
 from awf.bootstrap import App
 from awf.infrastructure.processes import ProcessRunner
 from awf.infrastructure.stores import writing
+from awf.infrastructure.stores.postgres import link
+from awf.infrastructure.stores.postgres.link import Link
 from awf.infrastructure.stores.writing import GroupWriter
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -76,10 +80,35 @@ def instrument(points: Points) -> None:
         points.pass_one()
         return outcome
 
+    instrument_link(points)
     GroupWriter.write = counted_write
     GroupWriter.commit = counted_commit
     writing._transaction = counted_transaction
     ProcessRunner.run = counted_run
+
+
+def instrument_link(points: Points) -> None:
+    """The same points on the way to PostgreSQL."""
+    write, commit, transaction = Link.write, Link.commit, link._transaction
+
+    def counted_write(self, claim, writing):
+        points.pass_one()
+        write(self, claim, writing)
+        points.pass_one()
+
+    def counted_commit(self, claim, writing):
+        points.pass_one()
+        done = commit(self, claim, writing)
+        points.pass_one()
+        return done
+
+    async def counted_transaction(connection, claims, batch):
+        points.pass_one()
+        counts = await transaction(connection, claims, batch)
+        points.pass_one()
+        return counts
+
+    Link.write, Link.commit, link._transaction = counted_write, counted_commit, counted_transaction
 
 
 async def execute(request: dict, points: Points) -> dict:

@@ -61,7 +61,7 @@ def _plain(value):
 
 
 async def serve(kind: str, python: str) -> None:
-    runner = ProcessRunner()
+    runner, wall = ProcessRunner(), None
     try:
         wall, trouble = wall_of(kind, python, runner)
         missing = (
@@ -74,6 +74,8 @@ async def serve(kind: str, python: str) -> None:
             print(json.dumps(await answer(json.loads(line), wall, runner)), flush=True)
     finally:
         await runner.close()
+        if wall is not None:
+            wall.close()
 
 
 def become(uid: int) -> None:

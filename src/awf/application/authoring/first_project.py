@@ -72,6 +72,10 @@ inputs: {}
 # Where runs are kept, seen from this folder. Without it they are in your data directory.
 # storage: .awf/runs
 
+# A PostgreSQL that several machines share; runs are then kept there, and workers can carry them out.
+# database:
+#   url: postgresql://user@host/name
+
 # What is logged of a run, beside what is shown.
 # log:
 #   level: info              # debug, info, warning or error

@@ -23,6 +23,7 @@ __all__ = [
 
 _OLDEST_PYTHON = (3, 11)
 _LITTLE_ROOM = 200_000_000
+_MUCH_SKEW = 5.0
 
 
 def python_finding(version: tuple[int, ...], awf: str) -> Finding:
@@ -40,12 +41,15 @@ class ExtraFacts(msgspec.Struct, frozen=True, kw_only=True):
     otel_endpoint: str = ""
     grpc: bool
     plugins: int = 0
+    postgres: bool = False
+    database: bool = False
 
 
 def extra_findings(extras: ExtraFacts) -> list[Finding]:
     return [
         _extra("otel", "traces (OpenTelemetry)", here=extras.otel, wanted=bool(extras.otel_endpoint)),
         _extra("plugins", "plugins (gRPC)", here=extras.grpc, wanted=bool(extras.plugins)),
+        _extra("postgres", "teams (PostgreSQL, workers)", here=extras.postgres, wanted=extras.database),
     ]
 
 
@@ -132,6 +136,7 @@ class StoreFacts(msgspec.Struct, frozen=True, kw_only=True):
     size: int = 0
     room: int | None = None  # bytes left on its disk
     layout: int = 0
+    skew: float = 0.0  # seconds by which the clock of a shared database is ahead of ours
     trouble: str = ""
     hint: str = ""
 
@@ -143,6 +148,11 @@ def store_finding(store: StoreFacts) -> Finding:
     if store.room is not None and store.room < _LITTLE_ROOM:
         text = f"{store.folder}: {what}; {_amount(store.room)} left on its disk"
         fix = "Make room, or choose another directory with --storage DIR or AWF_STORAGE."
+        return Finding(area="store", name="runs", severity="warning", text=text, fix=fix)
+    if abs(store.skew) > _MUCH_SKEW:
+        how = "ahead of" if store.skew > 0 else "behind"
+        text = f"{store.folder}: {what}; its clock is {abs(store.skew):.0f} s {how} this machine's"
+        fix = "Set the clock of this machine by network time. Runs take the database's time meanwhile."
         return Finding(area="store", name="runs", severity="warning", text=text, fix=fix)
     return Finding(area="store", name="runs", text=f"{store.folder}: {what}")
 

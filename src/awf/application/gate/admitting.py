@@ -63,18 +63,19 @@ class Admitting:
         passage.label = label
         if label is None:
             return None
-        closed = level_decision(tool, label)
-        if closed is not None:
-            return closed
+        if tool.open_world:
+            closed = level_decision(tool, label)
+            if closed is not None:
+                return closed
         decision = tool.rules.decide(CallView(passage.arguments, origin.seen, label))
         if decision.verdict != "deny" and (tool.required or origin.grant_ids):
             coverage = self._grants.covering(tool.required, origin.holder, origin.grant_ids)
             if coverage is None:
                 return None
-            passage.grants = coverage.grant_ids
+            passage.grants, passage.approvals = coverage.grant_ids, coverage.approval_ids
             if coverage.missing:
-                return missing_decision(tool, coverage)
-        return confirmed_decision(tool, decision) if tool.facts.requires_confirmation else decision
+                return missing_decision(tool, coverage, origin)
+        return confirmed_decision(tool, decision) if tool.confirmed else decision
 
     async def coverage(self, tool: GatedTool, origin: Origin) -> Coverage:
         """Raises `AwfError` when nobody can say what was granted."""
@@ -96,14 +97,17 @@ def level_decision(tool: GatedTool, label: Label) -> Decision | None:
     )
 
 
-def missing_decision(tool: GatedTool, coverage: Coverage) -> Decision:
+def missing_decision(tool: GatedTool, coverage: Coverage, origin: Origin) -> Decision:
     why = "; ".join(f"{grant} is {trouble.replace('_', ' ')}" for grant, trouble in coverage.unusable)
     named = ", ".join(coverage.missing)
-    return _denied(
-        f"{tool.facts.name} needs a grant of {named}{f' ({why})' if why else ''}. "
-        f"A person can give it: awf grant add {coverage.missing[0]}",
-        "grants:missing",
+    way = f"A person can give it: awf grant add {coverage.missing[0]}"
+    if origin.grant_ids is not None:
+        way = "Grant it, and name the grant with the call."
+    decision = _denied(
+        f"{tool.facts.name} needs a grant of {named}{f' ({why})' if why else ''}. {way}", "grants:missing"
     )
+    details = {"missing": list(coverage.missing), "unusable": dict(coverage.unusable)}
+    return msgspec.structs.replace(decision, details=details)
 
 
 def unavailable_decision(error: AwfError, code: str) -> Decision:

@@ -30,6 +30,7 @@ __all__ = ["ApprovalDesk", "ApprovalNews"]
 _POLL_SECONDS = 0.25  # how late an answer that another process was given may be seen
 _MANY = 256
 _KEPT_SECONDS = 30 * 86400.0
+_NEVER = 253402300799.0  # the end of the year 9999
 
 
 class ApprovalNews(msgspec.Struct, frozen=True):
@@ -168,7 +169,33 @@ class ApprovalDesk:
             raise ApprovalRefused(approval_id, as_of(await self._found(approval_id), now).status)
         return msgspec.structs.replace(approval, status="used")
 
+    async def claim(self, approval_id: str, tool_id: str, arguments_hash: str, context: str) -> Approval:
+        """One that was given elsewhere, for the first call that brings it: from now on it is known here, as used.
+
+        It is never forgotten, so that nobody can bring it again. Raises `ApprovalRefused`.
+        """
+        now = self._clock()
+        approval = Approval(
+            approval_id=approval_id,
+            tool_id=tool_id,
+            arguments_hash=arguments_hash,
+            context=context,
+            asked_at=now,
+            expires_at=_NEVER,
+            status="used",
+            decided_at=now,
+            decided_by="whoever granted it",
+        )
+        if not await self._store.claim(approval):
+            raise ApprovalRefused(approval_id, "used")
+        await told(self._tell, "approval_resolved", _details(approval))
+        return approval
+
     # -- looking -----------------------------------------------------------------------------------------------------
+
+    def version(self) -> int:
+        """Another number as soon as anything was asked or answered, in whichever process. Raises `AwfError`."""
+        return self._store.version()
 
     async def find(self, approval_id: str) -> Approval | None:
         found = await self._store.find(approval_id)

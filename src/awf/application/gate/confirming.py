@@ -34,17 +34,37 @@ class Confirming:
 
     async def confirmed(self, passage: Passage, decision: Decision, asking: Asking | None) -> Decision:
         """What is decided once somebody has said yes or no. May raise `NeedsInput`."""
+        origin = passage.origin
+        refusals: list[ApprovalRefused] = []
+        for approval_id in passage.approvals:
+            try:
+                return _approved(decision, await self._brought(passage, approval_id))
+            except ApprovalRefused as refused:
+                refusals.append(refused)
         approval = await self._denied(passage) or await self._requested(passage, decision)
-        if approval.status == "pending":
+        if approval.status == "pending" and origin.waits:
             approval = await self._answer(approval, passage, asking)
+        must_bring = approval.status == "pending" or passage.tool.facts.requires_confirmation
+        if not origin.waits and must_bring:
+            return _not_brought(passage.tool.facts.name, approval, refusals)
         try:
             await self.desk.take(approval)
         except ApprovalRefused as refused:
             return _not_approved(passage.tool.facts.name, approval, refused)
-        by = f"Approved by {approval.decided_by or 'a person'}."
-        return msgspec.structs.replace(
-            decision, verdict="allow", code=f"approval:{approval.approval_id}", reason=by
-        )
+        return _approved(decision, approval)
+
+    async def _brought(self, passage: Passage, approval_id: str) -> Approval:
+        """An approval that a grant carries, used up by this call. Raises `ApprovalRefused`.
+
+        Programs may also bring one that was given elsewhere; who grants through them answers for it.
+        """
+        hashed, context = _hash(passage), passage.origin.context
+        try:
+            return await self.desk.take_named(approval_id, passage.tool.facts.id, hashed, context)
+        except ApprovalRefused as refused:
+            if refused.reason != "unknown" or passage.origin.door != "api":
+                raise
+        return await self.desk.claim(approval_id, passage.tool.facts.id, hashed, context)
 
     async def _requested(self, passage: Passage, decision: Decision) -> Approval:
         return await self.desk.request(
@@ -104,6 +124,27 @@ class Confirming:
         shown = self._redactor.redacted(passage.arguments, passage.origin.redact_keys)
         text = json.dumps(shown, ensure_ascii=False, default=str)
         return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"
+
+
+def _approved(decision: Decision, approval: Approval) -> Decision:
+    by = f"Approved by {approval.decided_by or 'a person'}."
+    return msgspec.structs.replace(
+        decision, verdict="allow", code=f"approval:{approval.approval_id}", reason=by
+    )
+
+
+def _not_brought(name: str, approval: Approval, refusals: list[ApprovalRefused]) -> Decision:
+    """For those who cannot wait: which approval a grant has to carry."""
+    why = "".join(f" {one.message}" for one in refusals)
+    reason = f"{name} needs a person's approval.{why} Make the same call with a grant that carries one as `approvalId`"
+    details = {"approvalId": approval.approval_id, "status": approval.status}
+    return Decision(
+        verdict="deny",
+        reason=f"{reason}, such as {approval.approval_id} once it is granted.",
+        rule=approval.rule,
+        code=f"approval:{refusals[0].reason if refusals else 'pending'}",
+        details=details,
+    )
 
 
 def _hash(passage: Passage) -> str:

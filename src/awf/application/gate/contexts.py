@@ -171,6 +171,10 @@ class Contexts:
             raise _unknown(context_id)
         return self._remember(found)
 
+    def version(self) -> int:
+        """Another number as soon as any of them has changed, in whichever process. Raises `AwfError`."""
+        return self._store.version()
+
     async def all(self) -> list[SecurityContext]:
         return await self._store.contexts()
 

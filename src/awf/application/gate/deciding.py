@@ -30,6 +30,7 @@ __all__ = ["Decider", "ToolRules"]
 
 _FOUND = frozenset({"risk", "paths", "hosts", "path", "host"})  # what has to be worked out from arguments
 _STEADY = frozenset({"tool", "labels", "context"})  # what stays the same from call to call
+_GIVEN = frozenset({"tool", "arguments"})  # what needs no look at the call
 _MOST_TARGETS = 2_000
 _REMEMBERED = 512
 
@@ -73,6 +74,8 @@ class ToolRules:
         steady = self._matches is not None and self.roots <= _STEADY and not whole
         self._memory: dict[tuple[Any, ...], Decision] | None = {} if steady else None
         self._static = self._settled()
+        usual = self.roots <= _GIVEN and len(self._outcomes) == 1
+        self._usual = self._matches if usual else None
 
     @property
     def fallback(self) -> Verdict:
@@ -120,10 +123,23 @@ class ToolRules:
                 return self._finished(self._static, call, None)
             if self._memory is not None:
                 return self._remembered(self._memory, call)
+            if self._usual is not None:
+                decision = self._at_a_glance(self._usual, call)
+                if decision is not None:
+                    return decision
             return self._judged(call)
         except Exception as error:  # noqa: BLE001 (whatever it is, the call must not pass because of it)
             reason = f"The policy could not be applied: {type(error).__name__}."
             return self._shown(Decision(verdict="deny", reason=reason, code="policy:failed"))
+
+    def _at_a_glance(self, matches: FirstMatch, call: CallView) -> Decision | None:
+        """The same as `_judged`, for one judgement over arguments alone. None: it has to be looked at more closely."""
+        try:
+            facts = matches.facts({"arguments": call.arguments, "tool": self._tool})
+            decision = self._outcomes[0][matches.first(facts)]
+        except ExpressionError:
+            return None
+        return decision if decision.verdict == "allow" else None
 
     def _remembered(self, memory: dict[tuple[Any, ...], Decision], call: CallView) -> Decision:
         context = call.context
@@ -150,7 +166,7 @@ class ToolRules:
             decisions = self._at_once(call, found)
         except ExpressionError:
             decisions = list(self.one_by_one(call, found or self.reader.read(call.arguments)))
-        return decisions[0] if len(decisions) == 1 else strictest(list(dict.fromkeys(decisions)))
+        return decisions[0] if len(decisions) == 1 else strictest(decisions)
 
     def _at_once(self, call: CallView, found: ArgumentFacts | None) -> list[Decision]:
         matches = self._matches

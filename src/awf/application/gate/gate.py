@@ -9,7 +9,7 @@ must not carry them out.
 from __future__ import annotations
 
 import asyncio
-import hashlib
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,6 +25,7 @@ from awf.application.gate.confirming import Confirming
 from awf.application.gate.entries import decision_entry, effect_entry, unknown_entry
 from awf.application.gate.explaining import Stage
 from awf.application.gate.flights import Flights
+from awf.application.gate.output_limits import bounds_of, limited
 from awf.application.gate.passage import GatedTool, Passage
 from awf.application.gate.releasing import Releasing
 from awf.application.gate.tool_facts import tool_facts
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from awf.domain.gate_file import GateKeys
     from awf.domain.label import Label
     from awf.domain.override import ToolOverride
-    from awf.domain.ports.artifact_store import ArtifactStore
+    from awf.domain.ports.artifact_store import Artifact, ArtifactStore
     from awf.domain.ports.surroundings import Surroundings
     from awf.domain.redaction.redactor import Redactor
     from awf.domain.tool import CallContext, ToolResult
@@ -139,7 +140,7 @@ class Gate:
         found = [("level", level_decision(tool, label))]
         if tool.required:
             coverage = await self._admitting.coverage(tool, origin)
-            found.append(("grants", missing_decision(tool, coverage) if coverage.missing else None))
+            found.append(("grants", missing_decision(tool, coverage, origin) if coverage.missing else None))
         if tool.facts.requires_confirmation:
             found.append(("approval", confirmed_decision(tool, Decision(verdict="allow"))))
         return [
@@ -220,9 +221,8 @@ class Gate:
         passage.decision = decision
         if decision.verdict != "allow":
             await self.recorder.tell(decision_entry(passage, self._clock(), "PERMISSION_DENIED"))
-            raise ToolFailure(
-                "PERMISSION_DENIED", decision.reason or f"{passage.tool.facts.name} is not allowed."
-            )
+            reason = decision.reason or f"{passage.tool.facts.name} is not allowed."
+            raise ToolFailure("PERMISSION_DENIED", reason, decision.details)
         await self._begun(passage)
 
     async def _begun(self, passage: Passage) -> None:
@@ -269,17 +269,17 @@ class Gate:
 
         Nothing has been recorded yet: `depart` does that.
         """
-        if tool.facts.open_world or self._shadow or not self.recorder.is_immediate:
+        if tool.open_world or self._shadow or not self.recorder.is_immediate:
             return None
         passage = Passage(tool, arguments, origin, request_id)
-        self._fingerprint(passage)
-        decision = self._admitting.decided_now(passage)
+        passage.exact = encoded = canonical(arguments)
+        if self._redactor.suspicious(encoded, origin.redact_keys):
+            encoded = canonical(self._redactor.redacted(arguments, origin.redact_keys))
+        passage.input_hash = sha256(encoded).hexdigest()
+        passage.decision = decision = self._admitting.decided_now(passage)
         if decision is None or decision.verdict != "allow":
             return None
-        if not self._has(passage, tool.label):
-            return None
-        passage.decision = decision
-        return passage
+        return passage if self._has(passage, tool.label) else None
 
     def _has(self, passage: Passage, label: Label) -> bool:
         """Whether its context has this label already, for certain."""
@@ -291,15 +291,51 @@ class Gate:
     def depart(self, passage: Passage) -> bool:
         """It is recorded, and may go. False: not now."""
         passage.began = self._monotonic()
-        return self.recorder.record_now(decision_entry(passage, self._clock()))
+        log = self.recorder.log
+        if log is None:
+            return True
+        form = passage.tool.forms.of(passage, log)
+        try:
+            passage.open_call = form.begun(self._clock(), passage.request_id, passage.input_hash)
+        except AuditUnavailable:
+            return False
+        return True
 
     def arrive(self, passage: Passage, result: ToolResult) -> ToolResult | None:
         """What the agent gets. None: that takes longer; `arrived` is the way."""
         released = self._releasing.released_now(passage, result)
         if released is None or not self._has(passage, released.label):
             return None
-        entry = self._effect(passage, error_code(released.result), released.output_hash)
-        return released.result if self.recorder.record_now(entry) else None
+        open_call, error = passage.open_call, error_code(released.result)
+        if open_call is None or error:
+            entry = self._effect(passage, error, released.output_hash)
+            return released.result if self.recorder.record_now(entry) else None
+        taken = int((self._monotonic() - passage.began) * 1000)
+        try:
+            open_call.ended(self._clock(), taken, released.output_hash)
+        except AuditUnavailable:
+            return None
+        return released.result
+
+    def arrive_plainly(self, passage: Passage, raw: dict[str, Any]) -> dict[str, Any] | None:
+        """The same as `arrive` for what a server answered, if that is no error and says nothing beside its result.
+
+        None: it is not so plain, or cannot be recorded now. Nothing has happened then.
+        """
+        open_call, tool = passage.open_call, passage.tool
+        if open_call is None or "_meta" in raw or raw.get("isError") is True:
+            return None
+        encoded = canonical(raw)
+        if tool.bounds is not None and limited(raw, tool.bounds, encoded) is not None:
+            return None
+        if self._redactor.suspicious(encoded, passage.origin.redact_keys):
+            return None
+        taken = int((self._monotonic() - passage.began) * 1000)
+        try:
+            open_call.ended(self._clock(), taken, sha256(encoded).hexdigest())
+        except AuditUnavailable:
+            return None
+        return raw if tool.told is None else {**raw, "_meta": {**tool.told}}
 
     async def arrived(self, passage: Passage, result: ToolResult) -> ToolResult:
         """Raises `ToolFailure`."""
@@ -343,7 +379,22 @@ class Gate:
         """Of what is left when all secrets are taken out."""
         if self._redactor.suspicious(encoded, keys):
             encoded = canonical(self._redactor.redacted(value, keys))
-        return hashlib.sha256(encoded).hexdigest()
+        return sha256(encoded).hexdigest()
+
+    # What was put aside
+
+    @property
+    def cuts(self) -> bool:
+        """Whether results may be too long."""
+        overrides = self._parts.overrides.values()
+        return bounds_of(self.keys.limits) is not None or any(one.limits is not None for one in overrides)
+
+    async def has_read(self, origin: Origin, artifact: Artifact) -> None:
+        """Somebody reads on in a result of their own; what it is, they know."""
+        await self.contexts.raise_(origin.context, artifact.label, artifact.tool_id)
+        details = {"tool_id": artifact.tool_id, "request_id": artifact.request_id, "context": origin.context}
+        about = {"artifact_id": artifact.artifact_id, "read": True}
+        await self.recorder.note("spooled", {**details, **about})
 
     # People
 

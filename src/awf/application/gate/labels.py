@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from awf.domain.tool import ToolResult
 
-__all__ = ["LABEL_KEY", "labelled", "stated_label"]
+__all__ = ["LABEL_KEY", "label_meta", "labelled", "stated_label"]
 
 LABEL_KEY = "awf/label"  # in the _meta of a result
 _PRIVATE = {"private": "confidential"}  # a word of others for it
@@ -33,9 +33,12 @@ def stated_label(meta: Mapping[str, Any]) -> Label:
     return label
 
 
+def label_meta(label: Label) -> dict[str, Any]:
+    return {LABEL_KEY: {"confidentiality": label.confidentiality, "integrity": label.integrity}}
+
+
 def labelled(result: ToolResult, label: Label) -> ToolResult:
     """The result with its label, for whoever wants to know further on."""
-    told = {LABEL_KEY: {"confidentiality": label.confidentiality, "integrity": label.integrity}}
-    meta = {**result.meta, **told}
+    meta = {**result.meta, **label_meta(label)}
     raw = None if result.raw is None else {**result.raw, "_meta": meta}
     return msgspec.structs.replace(result, meta=meta, raw=raw)

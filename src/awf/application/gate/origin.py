@@ -34,6 +34,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     grant_ids: tuple[str, ...] | None = None
     redact_keys: tuple[str, ...] = ()
     links: bool = True  # whether it knows links to resources
+    waits: bool = True  # whether its calls may wait for a person
 
     @functools.cached_property
     def seen(self) -> dict[str, str]:

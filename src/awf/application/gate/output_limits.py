@@ -13,26 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from awf.application.gate.text_cutting import Size, cut_text, size_of_text
-from awf.domain.gate_file import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "BYTES",
-    "LINES",
-    "Bounds",
-    "Cut",
-    "Shown",
-    "as_json",
-    "binary_of",
-    "bounds_of",
-    "limited",
-    "text_of",
-]
+    from awf.domain.gate_file import Limits
 
-BYTES, LINES = 64 * 1024, 200  # where `limits` names neither
-_NOTHING = Limits()
+__all__ = ["BYTES", "Bounds", "Cut", "Shown", "as_json", "binary_of", "bounds_of", "limited", "text_of"]
+
+BYTES = 64 * 1024  # of a page, where no limit says otherwise
 _LINKS = 20  # of things left out that get a link of their own
 
 
@@ -64,11 +53,9 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bounds_of(limits: Limits) -> Bounds | None:
-    """None where nothing is limited. Without either limit, but with `limits`, both have their usual values."""
-    if limits == _NOTHING:
-        return None
+    """None where the output is not limited."""
     if limits.max_output_bytes is None and limits.max_output_lines is None:
-        return Bounds(BYTES, LINES)
+        return None
     return Bounds(limits.max_output_bytes, limits.max_output_lines)
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from awf.application.gate.entries import decision_entry
+from awf.application.gate.labels import label_meta
 from awf.application.gate.output_limits import bounds_of
+from awf.domain.label import PLAIN
 
 if TYPE_CHECKING:
     import asyncio
@@ -16,23 +19,61 @@ if TYPE_CHECKING:
     from awf.application.gate.tool_facts import ToolFacts
     from awf.domain.label import Label
     from awf.domain.policy import Decision
+    from awf.domain.ports.audit_log import AuditLog, CallForm, OpenCall
 
 __all__ = ["Gated", "GatedTool", "Passage"]
+
+_MOST_FORMS = 256
 
 
 class GatedTool:
     """A tool as the gate knows it; made once."""
 
-    __slots__ = ("bounds", "facts", "label", "required", "rules", "timeout")
+    __slots__ = (
+        "bounds",
+        "confirmed",
+        "facts",
+        "forms",
+        "label",
+        "open_world",
+        "required",
+        "rules",
+        "timeout",
+        "told",
+    )
 
     def __init__(self, rules: ToolRules, required: tuple[str, ...]) -> None:
         self.facts: ToolFacts = rules.facts
         self.rules = rules
+        self.open_world = rules.facts.open_world
+        self.confirmed = rules.facts.requires_confirmation
         self.label = rules.facts.label
+        self.told = None if self.label == PLAIN else label_meta(self.label)
         self.required = required  # capabilities
         self.bounds = bounds_of(rules.facts.limits)
         limit = rules.facts.limits.timeout_ms
         self.timeout = None if limit is None else limit / 1000
+        self.forms = CallForms()
+
+
+class CallForms:
+    """How the calls of a tool are recorded, by what they have in common."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, ...], tuple[CallForm, tuple[Any, ...]]] = {}
+
+    def of(self, passage: Passage, log: AuditLog) -> CallForm:
+        shared = passage.origin, passage.decision, passage.label, passage.grants
+        key = id(shared[0]), id(shared[1]), id(shared[2]), id(shared[3])
+        known = self._made.get(key)
+        if known is None:
+            if len(self._made) >= _MOST_FORMS:
+                self._made.clear()
+            # They are kept, so that nothing else gets their identity.
+            known = self._made[key] = (log.form(decision_entry(passage, 0.5)), shared)
+        return known[0]
 
 
 class Gated(NamedTuple):
@@ -49,6 +90,7 @@ class Gated(NamedTuple):
 class Passage:
     __slots__ = (
         "answered",
+        "approvals",
         "arguments",
         "began",
         "decision",
@@ -56,6 +98,7 @@ class Passage:
         "grants",
         "input_hash",
         "label",
+        "open_call",
         "origin",
         "raising",
         "request_id",
@@ -76,9 +119,11 @@ class Passage:
         self.began = 0.0
         self.decision: Decision | None = None
         self.grants: tuple[str, ...] = ()
+        self.approvals: tuple[str, ...] = ()  # ids that its grants carry
         self.exact = b""  # the arguments in canonical form, with their secrets; never leaves this process
         self.input_hash = ""  # of what is left of them when their secrets are taken out
         self.label: Label | None = None  # of the context, before the call
+        self.open_call: OpenCall | None = None  # in the audit, where it was begun in one step
         self.revoked = ""  # why it was stopped on its way
         self.task: asyncio.Task[Any] | None = None
         self.raising = False  # the label of its own context

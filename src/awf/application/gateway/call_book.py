@@ -28,6 +28,7 @@ __all__ = [
     "OUTCOMES",
     "UNKNOWN",
     "CallBook",
+    "Change",
     "Entry",
     "Figures",
     "Latency",
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 Outcome = Literal["ok", "error", "cancelled", "refused"]
+Change = Literal["status", "approvals"]  # what else than a call is different now
 OUTCOMES: tuple[Outcome, ...] = ("ok", "error", "cancelled", "refused")
 UNKNOWN = "(unknown)"
 # The upper ends of the buckets, in seconds.
@@ -54,9 +56,9 @@ METHODS = frozenset(
 _LATEST = 200
 _MOST_TOOLS = 5_000  # with a count of their own
 _LONGEST = 128  # signs of a text that a client or server chose
+_LONGEST_REASON = 500
 _QUEUE = 256
 _SYNC_SECONDS = 1.0
-_STATUS = {"type": "status"}
 
 
 class Latency:
@@ -101,10 +103,11 @@ class Entry(msgspec.Struct, eq=False, gc=False):
     outcome: str = "running"
     code: str = ""
     seconds: float = 0.0
+    reason: str = ""  # why it was refused
 
     def shown(self) -> dict[str, Any]:
         running = self.outcome == "running"
-        return {
+        shown = {
             "id": str(self.id),
             "time": self.time,
             "server": self.server,
@@ -115,6 +118,7 @@ class Entry(msgspec.Struct, eq=False, gc=False):
             "code": self.code,
             "duration_ms": None if running else round(self.seconds * 1000, 3),
         }
+        return {**shown, "reason": self.reason} if self.reason else shown
 
 
 class CallBook:
@@ -153,8 +157,11 @@ class CallBook:
             self._tell(entry)
         return entry
 
-    def ended(self, entry: Entry, outcome: Outcome, code: str = "") -> None:
-        """It is over. What comes second, a late answer to a cancelled call, does not count."""
+    def ended(self, entry: Entry, outcome: Outcome, code: str = "", reason: str = "") -> None:
+        """It is over. What comes second, a late answer to a cancelled call, does not count.
+
+        `reason`: why it was refused, in words that everyone may read who may look at calls.
+        """
         if self._running.pop(entry.id, None) is None:
             return
         entry.seconds = seconds = self._clock() - entry.began
@@ -162,6 +169,7 @@ class CallBook:
         tally.outcomes[outcome] += 1
         entry.outcome = outcome
         entry.code = code
+        entry.reason = reason[:_LONGEST_REASON]
         if outcome != "refused":  # one that never reached the server says nothing of its speed
             latency = tally.latency
             latency.buckets[bisect_left(BOUNDS, seconds)] += 1
@@ -208,10 +216,10 @@ class CallBook:
         self.reloads[outcome] += 1
         self.changed()
 
-    def changed(self) -> None:
+    def changed(self, what: Change = "status") -> None:
         """Something else than a call is different now, such as the state of a server."""
         if self._watchers:
-            self._tell(None)
+            self._tell(what)
 
     # -- looking -------------------------------------------------------------------------------------------------
 
@@ -259,9 +267,9 @@ class CallBook:
         for watcher in list(self._watchers):
             watcher.close()
 
-    def _tell(self, entry: Entry | None) -> None:
+    def _tell(self, news: Entry | Change) -> None:
         for watcher in self._watchers:
-            watcher.put(entry)
+            watcher.put(news)
 
 
 def _fits_a_label(name: str) -> bool:
@@ -279,19 +287,19 @@ class Subscription:
 
     def __init__(self, size: int, forget: Callable[[Subscription], None]) -> None:
         self.dropped = 0
-        self._waiting: deque[Entry | None] = deque(maxlen=size)
+        self._waiting: deque[Entry | Change] = deque(maxlen=size)
         self._waker: asyncio.Future[None] | None = None
         self._forget = forget
         self._open = True
 
-    def put(self, entry: Entry | None) -> None:
-        """None: the state of things changed. Once is enough to say so."""
+    def put(self, news: Entry | Change) -> None:
+        """Once is enough to say it."""
         waiting = self._waiting
-        if waiting and waiting[-1] is entry:
+        if waiting and waiting[-1] is news:
             return
         if len(waiting) == waiting.maxlen:
             self.dropped += 1
-        waiting.append(entry)
+        waiting.append(news)
         self._wake()
 
     def close(self) -> None:
@@ -320,5 +328,5 @@ class Subscription:
                 self._waker = None
         if not self._open:
             raise StopAsyncIteration
-        entry = self._waiting.popleft()
-        return _STATUS.copy() if entry is None else {"type": "call", "call": entry.shown()}
+        news = self._waiting.popleft()
+        return {"type": news} if isinstance(news, str) else {"type": "call", "call": news.shown()}

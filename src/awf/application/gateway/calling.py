@@ -70,6 +70,7 @@ class ToolCalls:
         if offer.mirrored and client.modern and exchange.headers:
             _match_headers(offer, exchange.headers, arguments)
         objection: RpcError | None = None
+        answered = False
         gated: Gated | None = None
         if offer.gated is not None:
             gated = self._gated(offer.gated, exchange)
@@ -77,16 +78,19 @@ class ToolCalls:
                 params, gated = await answer_of(params, exchange, gated)
 
         async def carry_out(context: CallContext) -> ToolResult:
-            nonlocal objection
+            nonlocal answered, objection
             try:
-                return await self.carry_out(offer, exchange, params, arguments, context)
+                result = await self.carry_out(offer, exchange, params, arguments, context)
             except RpcError as error:
                 objection = error
+                answered = True
                 raise ToolFailure("EXECUTION_FAILED", error.message) from error
+            answered = True
+            return result
 
         entry = self._book.begun(published.server, published.tool, offer.tool.name, client.name)
         outcome: Outcome = "cancelled"
-        code = "CANCELLED"
+        code, reason = "CANCELLED", ""
         try:
             result = await self._pipeline.call(
                 offer.tool,
@@ -98,11 +102,13 @@ class ToolCalls:
                 gated=gated,
             )
             outcome, code = _outcome(result)
+            if code == "PERMISSION_DENIED" and not answered:  # so it is our own word, and no stranger's
+                reason = self._pipeline.observers.masker.mask(result.text)
         except NeedsInput as question:
-            outcome, code = "refused", "INPUT_REQUIRED"
+            outcome, code, reason = "refused", "INPUT_REQUIRED", "A person is asked first."
             return question_of(question.approval)
         finally:
-            self._book.ended(entry, outcome, code)
+            self._book.ended(entry, outcome, code, reason)
         if objection is not None:
             raise objection
         return self._for_client(client, result)
@@ -219,9 +225,18 @@ class ToolCalls:
         if raw is not None:
             if quick.crossing is not None:
                 raw = crossed("tools/call", raw, client, quick.crossing)
-            if observing is None and quick.passage is None and offer.published.plan.keeps(raw):
-                self._book.ended(quick.entry, "ok")  # nobody wants to look into it
-                return raw if client.version >= "2025-11-25" else self._lowering.result(client.version, raw)
+            if observing is None and offer.published.plan.keeps(raw):  # nobody else wants to look into it
+                passage = quick.passage
+                plain: dict[str, Any] | None = raw
+                if passage is not None and offer.gated is not None:
+                    plain = offer.gated.gate.arrive_plainly(passage, raw)
+                if plain is not None:
+                    self._book.ended(quick.entry, "ok")
+                    return (
+                        plain
+                        if client.version >= "2025-11-25"
+                        else self._lowering.result(client.version, plain)
+                    )
             result = self._received(offer.published.plan, quick.sent, raw)
         elif isinstance(reason, RpcError):
             objection = self._objection(offer.published.plan, quick.sent, reason)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from awf.application.gateway.gate_desk import GateDesk, known_of
 from awf.domain.mcp_server import transport_of
 
 if TYPE_CHECKING:
@@ -22,17 +23,32 @@ class GatewayDesk:
     """The page's `Desk`."""
 
     def __init__(
-        self, gateway: Gateway, book: CallBook, config: str, clock: Callable[[], float] = time.time
+        self,
+        gateway: Gateway,
+        book: CallBook,
+        config: str,
+        clock: Callable[[], float] = time.time,
+        operator: Callable[[], str] | None = None,
     ) -> None:
         self._gateway = gateway
         self._book = book
         self._config = config
         self._started = clock()
+        self._gate = GateDesk(gateway, book, operator, clock)
         self.reload_error = ""
         self.counts: Callable[[], tuple[int, int]] = lambda: (
             len(gateway.hub.clients),
             len(gateway.hub.listeners),
         )
+
+    @property
+    def gate(self) -> GateDesk | None:
+        """Whether there is one may change with the configuration."""
+        return self._gate if self._gateway.fleet.gate is not None else None
+
+    def tick(self) -> None:
+        """Once a second or so."""
+        self._gate.tick()
 
     def status(self) -> dict[str, Any]:
         fleet = self._gateway.fleet
@@ -106,10 +122,15 @@ class GatewayDesk:
                 "profiles": [name for name in names if one.id in within[name]],
                 "quarantined": False,
                 "edits": _edits(fleet.file.overrides.get(one.id)),
+                **self._known_to_gate(one.id),
             }
             for one in fleet.offers.view.tools
         ]
         return [*shown, *self._withheld()]
+
+    def _known_to_gate(self, tool_id: str) -> dict[str, Any]:
+        known = self._gateway.fleet.offers.known_to_gate(tool_id)
+        return {"gate": known_of(known)} if known is not None else {}
 
     def _withheld(self) -> list[dict[str, Any]]:
         fleet = self._gateway.fleet

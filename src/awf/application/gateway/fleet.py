@@ -159,7 +159,9 @@ class Fleet:
             return problems
         gone = [server for name, server in self.servers.items() if name not in kept]
         self.file, self.servers, self.problems = file, servers, []
-        self.gate = self._gate_of(file)
+        before, self.gate = self.gate, self._gate_of(file)
+        if before is not None:
+            before.close()
         self._accept(checked)
         self._seen.clear()
         self._publish(view)

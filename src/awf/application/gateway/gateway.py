@@ -10,17 +10,20 @@ import logging
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from awf.application.gate.artifacts import is_artifact
 from awf.application.gateway.calling import ToolCalls, arguments_of
 from awf.application.gateway.client import LEVELS, Client, Exchange
 from awf.application.gateway.eras import SERVER_INFO
 from awf.application.gateway.fleet import Fleet
 from awf.application.gateway.forwarding import Forwarding
+from awf.application.gateway.gated_requests import GatedRequests
 from awf.application.gateway.greeting import joined_capabilities, joined_instructions
 from awf.application.gateway.hub import SUBSCRIPTION, Hub, Listener
 from awf.application.gateway.lane import least_grave
 from awf.application.gateway.origins import Origins
 from awf.application.gateway.parking import Parking
 from awf.application.gateway.prompts import published_prompts
+from awf.application.gateway.put_aside import PutAside
 from awf.application.gateway.resources import Resources
 from awf.application.gateway.watching import Watching
 from awf.application.running.tasks import spawn
@@ -69,7 +72,11 @@ class Gateway:
             self._pipeline, self._forwarding, parts.book, self.info, parts.lowering, self.origins
         )
         self._masker = parts.observers.masker
-        self._resources = Resources(self._forwarding)
+        self._requests = GatedRequests(
+            self._forwarding, self.origins, lambda: self.fleet.gate, self._pipeline.new_id
+        )
+        self._resources = Resources(self._forwarding, self._requests)
+        self._put_aside = PutAside(self.origins, lambda: self.fleet.gate)
         self._watching = Watching()
         both: dict[str, Handle] = {
             "tools/list": self._tools_list,
@@ -275,16 +282,21 @@ class Gateway:
         if found is None and len(servers) != 1:
             raise RpcError(INVALID_PARAMS, f"Unknown prompt: {str(params.get('name'))[:SHOWN]}")
         server, name = (found.server, found.prompt) if found else (servers[0], params.get("name"))
-        return await self._forwarding.send(server, exchange, "prompts/get", {**params, "name": name})
+        return await self._requests.send(server, exchange, "prompts/get", {**params, "name": name})
 
     def _resource_page(self, method: str) -> Handle:
         async def page(exchange: Exchange, params: dict[str, Any]) -> Answer:
             servers = await self._visible(exchange.client, "resources")
-            return await self._resources.page(servers, exchange, method, params)
+            if self.fleet.gate is None:
+                return await self._resources.page(servers, exchange, method, params)
+            page = await self._resources.page(servers, exchange, method, params) if servers else None
+            return await self._put_aside.joined(page, exchange, method)
 
         return page
 
     async def _resources_read(self, exchange: Exchange, params: dict[str, Any]) -> Answer:
+        if self.fleet.gate is not None and is_artifact(str(params.get("uri"))):
+            return await self._put_aside.read(self.fleet.gate, exchange, params["uri"])
         servers = await self._visible(exchange.client, "resources")
         return await self._resources.read(servers, exchange, params)
 
@@ -412,7 +424,10 @@ class Gateway:
 
     def _capabilities(self, client: Client) -> dict[str, Any]:
         eras = [server.last_era for server in self._of(client)]
-        return joined_capabilities([era for era in eras if era is not None])
+        found = joined_capabilities([era for era in eras if era is not None])
+        if self.fleet.gate is not None:  # what was put aside can be read
+            found.setdefault("resources", {})
+        return found
 
     def _instructions(self, client: Client) -> dict[str, str]:
         told = [(one.name, one.last_era.instructions) for one in self._of(client) if one.last_era is not None]

@@ -121,7 +121,19 @@ class Offers:
 
     def _tools(self, profile: str, *, within_walls: bool) -> list[dict[str, Any]]:
         chosen = self.within(profile).tools
-        return [one.definition for one in chosen if not (within_walls and self._reaches_others(one.id))]
+        return [self._shown(one) for one in chosen if not (within_walls and self._reaches_others(one.id))]
+
+    def _shown(self, published: PublishedTool) -> dict[str, Any]:
+        """Clients hold results to a promised form; a result that may be cut cannot keep it."""
+        known, shown = self._offers[published.id].gated, published.definition
+        if known is None or known.tool.bounds is None or "outputSchema" not in shown:
+            return shown
+        return {key: value for key, value in shown.items() if key != "outputSchema"}
+
+    def known_to_gate(self, tool_id: str) -> GatedTool | None:
+        """None: there is no gate, or no such tool."""
+        offer = self._offers.get(tool_id)
+        return offer.gated.tool if offer is not None and offer.gated is not None else None
 
     def _reaches_others(self, tool_id: str) -> bool:
         known = self._offers[tool_id].gated

@@ -21,6 +21,7 @@ __all__ = ["CONTEXT_HEADER", "Origins"]
 CONTEXT_HEADER = "x-awf-context"
 KEPT = 4096
 LONGEST = 200
+_LINKS_SINCE = "2025-06-18"
 LONGEST_CONTEXT = 257  # one more than counts: what is too long stays so
 
 
@@ -29,7 +30,7 @@ class Origins:
         self._default = default
         self._workspace = workspace
         self._subjects: dict[str, str] = {}  # by the key of a credential
-        self._made: dict[tuple[str, str, str, str], Origin] = {}
+        self._made: dict[tuple[str, str, str, str, str], Origin] = {}
 
     def remember(self, key: str, subject: str) -> None:
         """Whose credential a key stands for. Keys are new in every process, subjects are not."""
@@ -39,7 +40,7 @@ class Origins:
 
     def of(self, client: Client, headers: Mapping[str, str]) -> Origin:
         named = headers.get(CONTEXT_HEADER, "")
-        known = client.key, named, client.name, client.profile
+        known = client.key, named, client.name, client.profile, client.version
         origin = self._made.get(known)
         if origin is None:
             if len(self._made) >= KEPT:
@@ -58,4 +59,5 @@ class Origins:
             holder=Holder(self._workspace, subject, context),
             client=client.name[:LONGEST],
             profile=client.profile,
+            links=client.version >= _LINKS_SINCE,
         )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from awf.application.gateway.client import Exchange
     from awf.application.gateway.forwarding import Forwarding
+    from awf.application.gateway.gated_requests import GatedRequests
     from awf.application.gateway.server import Server
 
 __all__ = ["Resources"]
@@ -31,8 +32,9 @@ _log = logging.getLogger("awf.gateway")
 
 
 class Resources:
-    def __init__(self, forwarding: Forwarding) -> None:
+    def __init__(self, forwarding: Forwarding, requests: GatedRequests) -> None:
         self._forwarding = forwarding
+        self._requests = requests
         self._swept = -SWEEP_PAUSE
         self._owners: dict[str, list[str]] = {}  # address → servers that list it
         self._templates: dict[str, tuple[list[str], list[str]]] = {}  # template → its fixed parts, servers
@@ -99,11 +101,11 @@ class Resources:
     ) -> dict[str, Any]:
         owner = await self.owner(servers, exchange, _uri(params))
         if owner is not None:
-            return await self._forwarding.send(owner, exchange, "resources/read", params)
+            return await self._requests.send(owner, exchange, "resources/read", params)
         unreachable: AwfError | None = None
         for server in servers:
             try:
-                return await self._forwarding.send(server, exchange, "resources/read", params)
+                return await self._requests.send(server, exchange, "resources/read", params)
             except AwfError as reason:
                 unreachable = reason
             except RpcError as reason:

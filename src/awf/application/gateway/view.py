@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from awf.application.gateway.composition import compose
 from awf.application.tools.naming import folded, legal_name
+from awf.domain.gateway_file import REQUESTS
 from awf.domain.problem import Problem, suggest
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def _unknown_tools(file: GatewayFile, offered: Mapping[str, Sequence[Tool]]) -> 
         if server not in offered:
             continue
         names = [str(one.get("name", "")) for one in offered[server]]
-        if tool not in names:
+        if tool not in names and tool not in REQUESTS:
             close = suggest(tool, names)
             hint = (
                 f"did you mean '{server}:{close}'?"

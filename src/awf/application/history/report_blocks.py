@@ -24,6 +24,7 @@ _SIGNS = {
     "cancelled": ("!", "cancelled"),
     "interrupted": ("!", "interrupted"),
     "running": ("…", "running"),
+    "queued": ("…", "queued"),
     "waiting": ("?", "waiting"),
     "unfinished": ("!", "not finished"),
 }

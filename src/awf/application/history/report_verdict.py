@@ -28,6 +28,7 @@ _WORDS = {
     "interrupted": "Interrupted",
     "waiting": "Waiting for you",
     "running": "Still running",
+    "queued": "Waiting for a worker",
 }
 _LAST_WORDS = 1_800  # characters of a failed step's output
 
@@ -76,7 +77,7 @@ def _reason(run: RunRecord, story: Story, questions: Sequence[OpenQuestion]) -> 
             ")",
             class_="reason question",
         )
-    if run.status in {"running", "waiting", "interrupted"}:
+    if run.status in {"queued", "running", "waiting", "interrupted"}:
         yield from _where(story)
 
 
@@ -134,7 +135,7 @@ def _next(run: RunRecord, story: Story, questions: Sequence[OpenQuestion]) -> It
     if blamed is not None:
         start = name_of(blamed.path.split("/", maxsplit=1)[0])
         yield Command(("awf", "rerun", run.id, "--from", start), "start a new run from this state")
-    if run.status in {"running", "waiting"}:
+    if run.status in {"queued", "running", "waiting"}:
         yield Command(("awf", "logs", "-f", run.id), "watch it")
         yield Command(("awf", "cancel", run.id), "stop it")
     if run.status == "completed":

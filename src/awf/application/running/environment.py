@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from awf.application.running.context import StepContext
     from awf.application.running.services import RunServices
 
-__all__ = ["process_environment", "shell_of"]
+__all__ = ["context_of", "process_environment", "shell_of"]
 
 _POSIX_SHELLS = {"sh", "bash", "dash", "zsh", "ksh", "ash"}
 # An input of such a name stays an input: as a variable it would change how every program behaves.
@@ -42,8 +42,16 @@ def process_environment(step: StepContext, own: Mapping[str, str]) -> dict[str, 
         **step.services.tracer.carrier(),
         "AWF_RUN_ID": step.durable.run_id,
         "AWF_STEP": step.path,
+        **({"AWF_CONTEXT": context} if (context := context_of(step)) else {}),
         "AWF_ATTEMPT": step.key.removeprefix(step.path).removeprefix("@") or "1",
     }
+
+
+def context_of(step: StepContext) -> str:
+    """The security context of the run: what an agent starts by itself belongs to it, too. None where there is no gate."""
+    if step.services.gate() is None:
+        return ""
+    return step.services.context or f"run:{step.durable.run_id}"
 
 
 def _input_variables(inputs: Mapping[str, Any]) -> dict[str, str]:

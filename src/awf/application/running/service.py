@@ -8,11 +8,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from awf.application.running.engine import Execution
-from awf.domain.errors import AwfError
-from awf.domain.events import PluginEvent, Warned
+from awf.domain.errors import AwfError, InvalidWorkflowError, exit_status
+from awf.domain.events import PluginEvent, Warned, WorkflowFailed
 from awf.domain.inputs import resolve_inputs
+from awf.domain.ports.durability import RunOutcome
 from awf.domain.redaction import looks_secret, secret_values
-from awf.domain.run import RunRecord
+from awf.domain.run import ErrorInfo, RunRecord
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,15 +21,16 @@ if TYPE_CHECKING:
     from awf.application.authoring.validation import Validator
     from awf.application.running.services import RunServices
     from awf.domain.events import Stamped
-    from awf.domain.ports.durability import OwnedRun, RunJournal, RunOutcome
+    from awf.domain.ports.durability import OwnedRun, RunJournal
     from awf.domain.ports.event_publisher import EventListener
     from awf.domain.ports.plugins import PluginFacts, Subscription
     from awf.domain.ports.run_store import RunStore, StepRow
     from awf.domain.program import LoadedProgram, Program, WorkflowLoader
     from awf.domain.workflow import Workflow
 
-__all__ = ["ExecutionService", "Prepared", "new_run_id"]
+__all__ = ["ExecutionService", "Prepared", "new_run_id", "refuse"]
 
+_TRIES_FOR_AN_ID = 5
 _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"  # no letters that are mistaken for digits
 
 
@@ -151,9 +153,22 @@ class ExecutionService:
         self, program: Program, inputs: dict[str, Any], services: RunServices, *, parent: str = ""
     ) -> Prepared:
         self._remember_secrets(program, services)
-        record = self._record(program, inputs, services, parent)
-        owned = await self._journal().create(record, program.definition, services.masker)
+        owned = await self._created(
+            lambda: self._record(program, inputs, services, parent), program, services
+        )
         return Prepared(owned, program, services)
+
+    async def _created(
+        self, record: Callable[[], RunRecord], program: Program, services: RunServices
+    ) -> OwnedRun:
+        """Of thousands of runs in a second, two may come to the same id: then the later one gets another."""
+        for _ in range(_TRIES_FOR_AN_ID):
+            try:
+                return await self._journal().create(record(), program.definition, services.masker)
+            except AwfError as error:
+                if error.code != "USER.RUN.BUSY":
+                    raise
+        return await self._journal().create(record(), program.definition, services.masker)
 
     def _record(
         self, program: Program, inputs: dict[str, Any], services: RunServices, parent: str
@@ -190,6 +205,22 @@ class ExecutionService:
             program = self._validator.trusted(self._loader.reload(owned.definition))
             self._remember_secrets(program, services)
             return Prepared(owned, program, services, self._changes(owned))
+        except BaseException:
+            await owned.release()
+            raise
+
+    async def take_up(self, run_id: str, services: RunServices) -> Prepared:
+        """Go on with a run that was handed to this process. What cannot be begun here is recorded as its end."""
+        owned = await self._journal().adopt(run_id, services.masker)
+        try:
+            loaded = self._loader.reload(owned.definition)
+            _understood(loaded)
+            program = self._validator.trusted(loaded)
+            self._remember_secrets(program, services)
+            return Prepared(owned, program, services, self._changes(owned) if owned.resumed else ())
+        except AwfError as error:
+            await refuse(owned, error)
+            raise
         except BaseException:
             await owned.release()
             raise
@@ -240,6 +271,33 @@ class ExecutionService:
         if cut is not None:
             await journal.copy_steps(old.id, prepared.owned, cut)
         return prepared
+
+
+def _understood(loaded: LoadedProgram) -> None:
+    """A definition may come from a machine with a newer version, which knows more."""
+    wrong = [
+        problem for one in loaded.files.values() for problem in one.problems if problem.severity == "error"
+    ]
+    if wrong:
+        raise InvalidWorkflowError(wrong)
+
+
+async def refuse(owned: OwnedRun, error: AwfError) -> None:
+    """Record that a run cannot be carried out here, and let go of it."""
+    info = ErrorInfo(error.code, error.message, error.hint)
+    status = exit_status(error.code)
+    event = WorkflowFailed(
+        workflow=owned.record.workflow,
+        duration_ms=0,
+        code=error.code,
+        message=error.message,
+        hint=error.hint,
+        exit_status=status,
+    )
+    try:
+        await owned.finish(RunOutcome(status="failed", exit_status=status, error=info), (event,))
+    finally:
+        await owned.release()
 
 
 def _top(path: str) -> str:

@@ -95,13 +95,14 @@ class CallPipeline:
         progress: Progress | None = None,
         facts: Mapping[str, str] | None = None,
         gated: Gated | None = None,
+        call_id: str = "",
     ) -> ToolResult:
         """What goes wrong is in the result. `facts`: more that the span tells. `gated`: what the gate has to know.
 
-        Raises `NeedsInput` where a person has to be asked by whoever calls.
+        `call_id`: the caller's own name for the call. Raises `NeedsInput` where a person has to be asked by whoever calls.
         """
         admitted = gated.admitted if gated is not None else None
-        call_id = admitted.request_id if admitted is not None else self.new_id()
+        call_id = admitted.request_id if admitted is not None else call_id or self.new_id()
         observing = Observation(self.observers, tool, call_id, arguments)
         if self.observers.tracer.idle:
             context = CallContext(call_id=call_id, meta=meta, progress=progress)
@@ -182,12 +183,12 @@ class CallPipeline:
             return await carry_out(context)
         return await gated.gate.through(gated, arguments, context, carry_out)
 
-    def unknown(self, name: str, arguments: Mapping[str, Any], message: str) -> str:
+    def unknown(self, name: str, arguments: Mapping[str, Any], message: str, call_id: str = "") -> str:
         """Recorded as well: an agent that reaches for what it does not have is worth knowing of. The call's id."""
         name = self.observers.masker.mask(name)  # the agent chose it
         tool = ToolDefinition(name=name, source="unknown")
         self._calls += 1
-        call_id = f"tool-{self._mark}{self._calls:x}"
+        call_id = call_id or f"tool-{self._mark}{self._calls:x}"
         observing = Observation(self.observers, tool, call_id, arguments)
         with self.observers.tracer.span(f"tool.call.{name}", {"tool.name": name}, below=self._place) as span:
             observing.ended(span, failed("RESOURCE_NOT_FOUND", message))
@@ -284,15 +285,16 @@ def _misfits(tool: ToolDefinition, wrong: list[str]) -> str:
 def result_of(tool: ToolDefinition, error: Exception) -> ToolResult:
     """What went wrong, as a result."""
     if isinstance(error, ToolFailure):
-        return failed(error.code, error.message)
+        return failed(error.code, error.message, error.details)
     if isinstance(error, AwfError):
         return failed("EXECUTION_FAILED", f"{error.message} {error.hint}".strip())
     _log.error("the tool %s failed", tool.name, exc_info=error)
     return failed("EXECUTION_FAILED", f"The tool failed: {type(error).__name__}: {error}"[:500])
 
 
-def failed(code: str, message: str) -> ToolResult:
-    return msgspec.structs.replace(text_result(message, is_error=True), meta={ERROR_KEY: {"code": code}})
+def failed(code: str, message: str, details: Mapping[str, Any] | None = None) -> ToolResult:
+    about = {"code": code, "details": dict(details)} if details else {"code": code}
+    return msgspec.structs.replace(text_result(message, is_error=True), meta={ERROR_KEY: about})
 
 
 def error_code(result: ToolResult) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from awf.application.gate.passage import Gated
 from awf.application.tools.naming import publish, tool_id_of
 from awf.application.tools.pipeline import ArgumentChecks, CallPipeline, Observers, checker
 from awf.domain.problem import suggest
@@ -20,6 +19,7 @@ from awf.domain.tool import UnknownTool
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from awf.application.gate.passage import Gated
     from awf.application.tools.pipeline import StepGate
     from awf.domain.ports.tool_provider import ToolProvider
     from awf.domain.tool import CallContext, ToolDefinition, ToolResult
@@ -38,6 +38,7 @@ class _Entry:
         self.provider = provider
         self.check: Callable[[Any], list[str]] | None = None
         self.gated: Gated | None = None
+        self.reads_files = definition.source == "builtin" and own_name == "Read"
 
 
 class ToolRouter:
@@ -94,6 +95,14 @@ class ToolRouter:
         arguments = _normalised(entry, arguments)
 
         async def carry_out(context: CallContext) -> ToolResult:
+            if self._gate is not None and entry.reads_files:
+                from awf.application.gate.file_reading import (
+                    is_put_aside,
+                    read_as_file,
+                )  # late: most have no gate
+
+                if is_put_aside(arguments):
+                    return await read_as_file(self._gate, arguments)
             return await entry.provider.call_tool(entry.own_name, arguments, context)
 
         if entry.check is None:
@@ -128,6 +137,8 @@ class ToolRouter:
 
 
 def _gated(gate: StepGate, entry: _Entry) -> Gated:
+    from awf.application.gate.passage import Gated  # late: most have no gate
+
     tool, named = entry.definition, getattr(entry.provider, "tool_id", None)
     tool_id = named(entry.own_name) if named is not None else tool_id_of(tool.source, entry.own_name)
     known = gate.gate.tool(

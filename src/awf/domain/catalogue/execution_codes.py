@@ -65,6 +65,16 @@ EXECUTION_CODES: dict[str, Entry] = {
     "EXECUTION.WORKFLOW.CANCELLED": Entry(
         "The run was cancelled", "By Ctrl+C, a signal, or `awf cancel`.", "Continue it with `awf resume RUN`."
     ),
+    "EXECUTION.WORKER.NO_FOLDER": Entry(
+        "A worker does not have the folder of the run",
+        "A run goes on in the folder where it was submitted; that folder is not there on the machine that took it.",
+        "Give every worker the project at the same place, or a tag to those that have it: awf run --submit --tag NAME.",
+    ),
+    "EXECUTION.WORKER.DIED": Entry(
+        "Workers died one after the other with this run",
+        "Ten workers in a row ended without a word while they ran the same step, so it is not tried on an eleventh.",
+        "Look at the step: does it use up the memory of the machine? Then `awf resume RUN --submit`.",
+    ),
     "EXECUTION.SUBWORKFLOW.FAILED": Entry(
         "A sub-workflow failed",
         "The called workflow ended in failure; its own error is in the message.",

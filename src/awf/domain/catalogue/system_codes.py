@@ -19,8 +19,8 @@ SYSTEM_CODES: dict[str, Entry] = {
     ),
     "SYSTEM.STORE.UNAVAILABLE": Entry(
         "The run store cannot be opened",
-        "The storage directory is missing, read-only, or holds a file that is not ours.",
-        "Check its permissions, or choose another directory with --storage or AWF_STORAGE.",
+        "The storage directory is missing, read-only, or holds a file that is not ours; or the database is down.",
+        "Check its permissions, or choose another directory with --storage or AWF_STORAGE; for a database, AWF_DATABASE_URL.",
     ),
     "SYSTEM.STORE.WRITE_FAILED": Entry(
         "The run store cannot be written",
@@ -53,6 +53,11 @@ SYSTEM_CODES: dict[str, Entry] = {
         "The store of the gate was written by a newer version",
         "This version does not know its layout, and leaves it alone.",
         "Upgrade awf, or choose another directory with AWF_STORAGE.",
+    ),
+    "SYSTEM.STORE.LOST_RUN": Entry(
+        "Another process has taken over the run",
+        "The database could not be reached for so long that this process was thought dead. What it wrote until then is kept.",
+        "Watch the run with `awf logs -f RUN`.",
     ),
     "SYSTEM.IO.READ_FAILED": Entry(
         "A file cannot be read", "It exists, but reading it failed.", "Check its permissions."

@@ -195,6 +195,47 @@ USER_CODES: dict[str, Entry] = {
         "It has neither a command nor a url, or values that contradict each other or are not legal.",
         "Correct the server under `mcpServers`; the message names the key.",
     ),
+    "USER.GATEWAY.INVALID_MANIFEST": Entry(
+        "A manifest cannot be registered",
+        "A key is missing or unknown, a value has the wrong type, or a name cannot be used. Nothing of it was registered.",
+        "Follow the messages; all that is wrong is told at once. docs/tool-gateway.md has the form.",
+    ),
+    "USER.GATEWAY.INVALID_ANNOTATION": Entry(
+        "An annotation of a tool is not one that is supported",
+        "Annotations decide what may be called, so one that nobody understands is refused. With a strict policy each tool must "
+        "say its `policyAction`.",
+        "Correct it; docs/tool-gateway.md lists the annotations, docs/policy.md the actions.",
+    ),
+    "USER.GATEWAY.INVALID_SCHEMA": Entry(
+        "A schema of a tool is not valid",
+        "`inputSchema` and `outputSchema` are JSON Schemas (draft 2020-12) that refer to nothing outside of them; arguments are an object.",
+        "Correct the schema; the message tells the place.",
+    ),
+    "USER.GATEWAY.DUPLICATE_SERVER": Entry(
+        "There is a server of this id already",
+        "Tools are known as SERVER:TOOL, so each server id is there once, whether it came with a manifest or a configuration.",
+        "Choose another id, or begin anew with `reset`.",
+    ),
+    "USER.GATEWAY.DUPLICATE_TOOL": Entry(
+        "A manifest has two tools of one name",
+        "Tools are known as SERVER:TOOL, so each name is there once for each server.",
+        "Rename or remove one of the two.",
+    ),
+    "USER.GATEWAY.INVALID_CALL": Entry(
+        "The tool gateway was not called as it has to be",
+        "A parameter is missing, unknown or of the wrong type, or a value has no JSON form. Nothing was called.",
+        "Follow the message; docs/tool-gateway.md has the forms.",
+    ),
+    "USER.GATEWAY.UNKNOWN_ARTIFACT": Entry(
+        "There is no such long result",
+        "The address is none of a result that was put aside, it belongs to another session, or it is no longer kept (`spool.retention`).",
+        "Take the address from `meta.outputSpool.uri` of the result.",
+    ),
+    "USER.GATEWAY.CLOSED": Entry(
+        "The tool gateway is closed",
+        "After `close` nothing can be called; its servers have ended.",
+        "Make a new one.",
+    ),
     "USER.GATEWAY.UNKNOWN_SERVER": Entry(
         "An override or a profile names a server that is not there",
         "Tools are named SERVER:TOOL, and no server under `mcpServers` has this name.",
@@ -314,6 +355,16 @@ USER_CODES: dict[str, Entry] = {
         "Another process is running this run",
         "Exactly one process may own a run, and a living one holds it.",
         "Watch it with `awf logs -f RUN`, or stop it with `awf cancel RUN`.",
+    ),
+    "USER.WORKER.NO_DATABASE": Entry(
+        "Workers need a database",
+        "Runs are handed from machine to machine through PostgreSQL, and no database is set.",
+        "Set AWF_DATABASE_URL, or `database: {url: …}` in the configuration.",
+    ),
+    "USER.WORKER.NAME_TAKEN": Entry(
+        "Two workers cannot have one name",
+        "By its name others see whether a worker is alive, and take over its runs when it is not.",
+        "Choose another --name, or leave it out: then it is made of host and process.",
     ),
     "USER.RUN.DEFINITION_CHANGED": Entry(
         "The workflow file has changed since the run started",

@@ -21,6 +21,10 @@ class ApprovalStore(Protocol):
 
     async def find(self, approval_id: str) -> Approval | None: ...
 
+    async def claim(self, approval: Approval) -> bool:
+        """Keep one as it is, unless there is one of its id. False: there is."""
+        ...
+
     async def decide(self, approval_id: str, *, granted: bool, by: str, now: float) -> Approval | None:
         """Answer an open question. None when this was not what decided it: it is not open (any more), or unknown."""
         ...

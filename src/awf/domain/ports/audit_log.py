@@ -7,7 +7,26 @@ if TYPE_CHECKING:
 
     from awf.domain.audit import AuditCheckpoint, AuditEntry, AuditFilter, AuditRecord, AuditReport
 
-__all__ = ["AuditLog"]
+__all__ = ["AuditLog", "CallForm", "OpenCall"]
+
+
+class OpenCall(Protocol):
+    """A call whose decision is recorded."""
+
+    def ended(self, now: float, duration_ms: int, output_hash: str) -> None:
+        """Record that it succeeded. Whatever else came of it is an entry of its own, for `record`.
+
+        Raises `AuditUnavailable`.
+        """
+        ...
+
+
+class CallForm(Protocol):
+    """For calls that are alike: made once, used for many."""
+
+    def begun(self, now: float, request_id: str, input_hash: str) -> OpenCall:
+        """Record the decision. Raises `AuditUnavailable`."""
+        ...
 
 
 class AuditLog(Protocol):
@@ -27,6 +46,14 @@ class AuditLog(Protocol):
         """Safe from the end of this process when it returns None, or else when what it returns is done.
 
         Raises `AuditUnavailable`.
+        """
+        ...
+
+    def form(self, entry: AuditEntry) -> CallForm:
+        """For calls that are decided as this entry says, which itself is not recorded. Only where it `is_immediate`.
+
+        What is recorded with it is what `record` makes of the same decisions and effects, at a lower price. Hashes must be hex.
+        The entry has no details, and must not change any more.
         """
         ...
 

@@ -127,7 +127,9 @@ class OwnedRun(Durability, Protocol):
 class RunJournal(Protocol):
     """Where durable runs are kept."""
 
-    async def create(self, record: RunRecord, definition: Definition, masker: Masker) -> OwnedRun: ...
+    async def create(self, record: RunRecord, definition: Definition, masker: Masker) -> OwnedRun:
+        """A new run. Raises USER.RUN.BUSY when its id is taken."""
+        ...
 
     async def adopt(self, run_id: str, masker: Masker) -> OwnedRun:
         """Take over a run that no living process owns. Raises USER.RUN.BUSY."""

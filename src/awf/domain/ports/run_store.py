@@ -62,8 +62,20 @@ class RunStore(Protocol):
         """Say something to a run. False when the topic has been answered already."""
         ...
 
+    def cancel(self, run_id: str, message: Message) -> bool:
+        """Ask the owner to stop; a run that nobody owns is marked at once. False: its owner will do it."""
+        ...
+
     def is_alive(self, run_id: str) -> bool:
         """Whether a living process owns the run."""
+        ...
+
+    def goes_on(self, run_id: str) -> bool:
+        """Whether more is to come: it is owned, or waits for a worker."""
+        ...
+
+    def wait_for_news(self, run_id: str) -> None:
+        """Returns when the run may have said something, at the latest after a moment."""
         ...
 
     def output_path(self, run_id: str, path: str, stream: str) -> str:

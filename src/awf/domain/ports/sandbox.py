@@ -48,3 +48,7 @@ class Sandbox(Protocol):
     def prepare(self, command: Command, rules: SandboxRules, grounds: Grounds) -> Confined:
         """Starts nothing. Raises `AwfError` when the program or its folder would be hidden from itself."""
         ...
+
+    def close(self) -> None:
+        """All that was started in it has ended."""
+        ...

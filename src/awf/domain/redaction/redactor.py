@@ -53,6 +53,7 @@ class Redactor:
         own = b"".join(b"|" + re.escape(name) for name in sorted(self._own))
         self._stems = re.compile(_STEMS.pattern + own) if own else _STEMS
         self._custom = CustomPatterns(patterns)
+        self._has_custom = bool(self._custom)
         self._seen: ValueIndex | None = None  # the spellings in text, and
         self._encoded = ValueIndex(())  # the same in JSON
 
@@ -60,21 +61,26 @@ class Redactor:
 
     def suspicious(self, encoded: bytes, keys: Iterable[str] = ()) -> bool:
         """Whether `redacted` may change what this is the JSON of: as msgspec writes it, or RFC 8785."""
-        if self.holds_values(encoded):
+        if self._masker.index is not self._seen:
+            self._look_anew()
+        if self._encoded.may_hold(encoded):
             return True
         plain = encoded.translate(FOLDED, _KEEPING_AT)
         if self._stems.search(plain) is not None or _RUN in encoded.translate(_RUNS):
             return self._looks_close(encoded, plain, keys)
         if keys and self._names_own(plain, keys):
             return True
-        return bool(self._custom) and self._fits_custom(encoded)
+        return self._has_custom and self._fits_custom(encoded)
 
     def holds_values(self, encoded: bytes) -> bool:
         """Whether a known secret may be in what this is the JSON of."""
-        index = self._masker.index
-        if index is not self._seen:
-            self._seen, self._encoded = index, _in_json(index)
+        if self._masker.index is not self._seen:
+            self._look_anew()
         return self._encoded.may_hold(encoded)
+
+    def _look_anew(self) -> None:
+        self._seen = self._masker.index
+        self._encoded = _in_json(self._seen)
 
     def _looks_close(self, encoded: bytes, plain: bytes, keys: Iterable[str]) -> bool:
         if b"\\u" in encoded or self._names_own(plain, keys):

@@ -20,6 +20,7 @@ from awf.domain.audit_chain import entry_json
 from awf.domain.canonical import sha256_hex
 from awf.domain.errors import AwfError
 from awf.domain.gate_file import Audit
+from awf.infrastructure.audit_store.call_form import LineForm
 from awf.infrastructure.audit_store.checkpoints import Checkpoints, stored_checkpoints
 from awf.infrastructure.audit_store.database import Database
 from awf.infrastructure.audit_store.failures import DAMAGE, is_busy, unavailable
@@ -105,15 +106,30 @@ class SqliteAudit:
             data = entry_json(entry)
         if len(data) > _LONGEST:
             data = entry_json(_shortened(entry))
-        line = line_of(data)
+        self._write(line_of(data))
+
+    def form(self, entry: AuditEntry) -> LineForm:
+        return LineForm(
+            _shortened(entry) if len(entry_json(entry)) > _LONGEST else entry, self._write, self.record
+        )
+
+    def _write(self, line: bytes) -> None:
+        size = len(line)
         with self._writing:
             spill = self._spill
-            if spill is None or spill.size > _ROTATE or not spill.is_there:
+            if spill is None or spill.size > _ROTATE or not os.fstat(spill.handle).st_nlink:
                 spill = self._new_spill()
-            if self._waiting + len(line) > self._limit:
+            if self._waiting + size > self._limit:
                 raise AuditUnavailable("too much waits to be merged into the audit's database")
-            spill.append_or_tell(line)
-            self._waiting += len(line)
+            try:
+                written = os.write(spill.handle, line)
+            except OSError as error:
+                raise AuditUnavailable(f"{spill.name}: {error.strerror}") from error
+            if written != size:
+                spill.take_back()
+                raise AuditUnavailable(f"{spill.name}: only a part could be written")
+            spill.size += size
+            self._waiting += size
             pending = self._pending = self._pending + 1
         if pending == 1:
             self._awake()

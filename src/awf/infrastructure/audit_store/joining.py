@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import decoded_entry
+from awf.infrastructure.audit_store.call_form import CALL, DECISION, effect_in
 from awf.infrastructure.audit_store.spill import lines_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["damage", "entries_of", "join"]
+__all__ = ["Begun", "Item", "damage", "items_of", "join"]
 
 # What both may say; they must not say different things.
 _SHARED = (
@@ -35,37 +36,82 @@ _SHARED = (
 _shared = operator.attrgetter(*_SHARED)
 
 
-def entries_of(chunk: bytes, name: str, now: float) -> list[AuditEntry]:
-    """One for each line. A damaged line is told, not passed over."""
-    entries: list[AuditEntry] = []
+class Begun(NamedTuple):
+    """A decision whose effect has not come. Most are dropped again, so that nothing is cut out before it is wanted."""
+
+    request: bytes
+    line: bytes
+
+    @property
+    def data(self) -> bytes:
+        """Its canonical form."""
+        return self.line[len(DECISION) + len(self.request) + 1 :]
+
+
+Item = AuditEntry | Begun | bytes  # bytes: a whole call, in its canonical form
+
+
+def items_of(chunk: bytes, name: str, now: float) -> list[Item]:
+    """What the lines say, in their order; a call stands where its effect does. A damaged line is told, not passed over."""
+    waiting: dict[bytes, int] = {}  # request → the place of its decision
+    kept: list[Item | None] = []
     for data in lines_in(chunk):
-        try:
-            entries.append(decoded_entry(data) if data is not None else damage(name, now))
-        except msgspec.DecodeError:
-            entries.append(damage(name, now))
-    return join(entries)
+        if data is None:
+            kept.append(damage(name, now))
+        elif data.startswith(CALL):
+            end = data.index(b" ", 2)
+            place = waiting.pop(data[2:end], None)
+            if place is not None and type(kept[place]) is Begun:
+                kept[place] = None
+                kept.append(data[data.index(b" ", end + 1) + 1 :])
+            else:
+                _add(effect_in(data[end + 1 :]), place, kept)
+        elif data.startswith(DECISION):
+            request = data[2 : data.index(b" ", 2)]
+            waiting[request] = len(kept)
+            kept.append(Begun(request, data))
+        else:
+            _take(_entry(data, name, now), waiting, kept)
+    return [item for item in kept if item is not None]
+
+
+def _entry(data: bytes, name: str, now: float) -> AuditEntry:
+    try:
+        return decoded_entry(data)
+    except msgspec.DecodeError:
+        return damage(name, now)
 
 
 def damage(name: str, now: float) -> AuditEntry:
     return AuditEntry(kind="audit_gap", created_at=now, details={"cause": "damaged line", "spill": name})
 
 
-def join(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
-    """In their order; a call stands where its effect does. The entries are used up."""
-    waiting: dict[str, int] = {}
-    kept: list[AuditEntry | None] = []
+def join(entries: Iterable[AuditEntry]) -> list[Item]:
+    """The same for entries by themselves. They are used up."""
+    waiting: dict[bytes, int] = {}
+    kept: list[Item | None] = []
     for entry in entries:
-        request = entry.request_id
-        if request:
-            if entry.kind == "decision":
-                waiting[request] = len(kept)
-            elif entry.kind == "effect" and (place := waiting.pop(request, None)) is not None:
-                decision = kept[place]
-                if decision is not None and _take_up(decision, entry):
-                    kept[place] = None
-                    entry = decision  # noqa: PLW2901
-        kept.append(entry)
-    return [entry for entry in kept if entry is not None]
+        _take(entry, waiting, kept)
+    return [item for item in kept if item is not None]
+
+
+def _take(entry: AuditEntry, waiting: dict[bytes, int], kept: list[Item | None]) -> None:
+    request = entry.request_id.encode("utf-8", "surrogatepass")
+    if request and entry.kind == "decision":
+        waiting[request] = len(kept)
+    place = waiting.pop(request, None) if request and entry.kind == "effect" else None
+    _add(entry, place, kept)
+
+
+def _add(entry: AuditEntry, place: int | None, kept: list[Item | None]) -> None:
+    """`place`: of the decision that it is the effect of."""
+    decision = kept[place] if place is not None else None
+    if isinstance(decision, Begun):
+        decision = decoded_entry(decision.data)
+    if place is not None and isinstance(decision, AuditEntry) and _take_up(decision, entry):
+        kept[place] = None
+        entry = decision
+    kept.append(entry)
 
 
 def _take_up(decision: AuditEntry, effect: AuditEntry) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import GENESIS, entry_json, record_hash
-from awf.infrastructure.audit_store.joining import entries_of
+from awf.infrastructure.audit_store.joining import Begun, items_of
 from awf.infrastructure.audit_store.spill import Found, held_by_nobody, spill_files, writer_of
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from awf.infrastructure.audit_store.database import Database
+    from awf.infrastructure.audit_store.joining import Item
     from awf.infrastructure.audit_store.spill import Spill
 
 __all__ = ["Merger"]
@@ -72,7 +73,7 @@ class Merger:
                 chunk = self._chunk(found, at)
                 if chunk:
                     offsets[found.name] = at + len(chunk)
-                    chain.add(entries_of(chunk, found.name, now), found.writer)
+                    chain.add(items_of(chunk, found.name, now), found.writer)
                     more = more or at + len(chunk) < found.size
             left = self._tidied(connection, merged, offsets)
             chain.close_calls(left, now)
@@ -191,9 +192,14 @@ class _Chain:
         ]
         self.sequence, self.hash = max([*known, noted] if noted else known, key=lambda one: one[0])
 
-    def add(self, entries: Iterable[AuditEntry], writer: str) -> None:
-        for entry in entries:
-            if entry.kind == "decision" and entry.request_id and not entry.is_final:
+    def add(self, items: Iterable[Item], writer: str) -> None:
+        for entry in items:
+            if isinstance(entry, bytes):
+                self._put(entry)
+            elif isinstance(entry, Begun):
+                self._put(entry.data)
+                self._open(writer, entry.request.decode())
+            elif entry.kind == "decision" and entry.request_id and not entry.is_final:
                 self._append(entry)
                 self._open(writer, entry.request_id)
             elif entry.kind == "effect":
@@ -203,7 +209,9 @@ class _Chain:
                 self._append(entry)
 
     def _append(self, entry: AuditEntry) -> None:
-        data = entry_json(entry)
+        self._put(entry_json(entry))
+
+    def _put(self, data: bytes) -> None:
         sequence, previous = self.sequence + 1, self.hash
         self.sequence, self.hash = sequence, record_hash(sequence, previous, data)
         self.rows.append((sequence, previous, self.hash, data.decode()))

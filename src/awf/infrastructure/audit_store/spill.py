@@ -2,7 +2,8 @@
 
 Each writer has its own, named `WRITER-NUMBER.spill`, holds a lock on it while it lives (the kernel gives it back however the
 writer ends), and adds one line with one `write` for each entry. What `write` has taken survives the end of the process. A
-line is a checksum, the entry, and a line end, so that half of one is never taken for a whole.
+line is a checksum, the entry, and a line end, so that half of one is never taken for a whole. Lines of plain calls name
+their call before the entry (call_form.py).
 """
 
 from __future__ import annotations
@@ -13,8 +14,6 @@ import os
 import re
 from typing import TYPE_CHECKING
 from zlib import crc32
-
-from awf.domain.audit import AuditUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,18 +33,7 @@ class Spill:
         self.merged = 0
         self.handle = _opened(os.path.join(folder, self.name))
 
-    def append_or_tell(self, line: bytes) -> None:
-        """All of it or nothing. Raises `AuditUnavailable`."""
-        try:
-            written = os.write(self.handle, line)
-        except OSError as error:
-            raise AuditUnavailable(f"{self.name}: {error.strerror}") from error
-        if written != len(line):
-            self._take_back()
-            raise AuditUnavailable(f"{self.name}: only a part could be written")
-        self.size += written
-
-    def _take_back(self) -> None:
+    def take_back(self) -> None:
         """Half a line is no line; but the next one must not be glued to it."""
         with contextlib.suppress(OSError):
             os.ftruncate(self.handle, self.size)

@@ -18,6 +18,7 @@ __all__ = ["SqliteApprovals"]
 _NAMES = Approval.__struct_fields__
 _COLUMNS = ", ".join(_NAMES)
 _ADD = f"INSERT INTO approvals ({_COLUMNS}) VALUES ({', '.join('?' * len(_NAMES))})"
+_CLAIM = _ADD.replace("INSERT INTO", "INSERT OR IGNORE INTO", 1)
 _FIND = f"SELECT {_COLUMNS} FROM approvals WHERE approval_id = ?"
 _MATCHING = (
     f"SELECT {_COLUMNS} FROM approvals WHERE tool_id = ? AND arguments_hash = ? AND context = ?"
@@ -56,6 +57,10 @@ class SqliteApprovals:
             return approval
 
         return await self._database.write(work)
+
+    async def claim(self, approval: Approval) -> bool:
+        values = tuple(map(kept, msgspec.structs.astuple(approval)))
+        return await self._database.write(lambda connection: connection.execute(_CLAIM, values).rowcount == 1)
 
     async def find(self, approval_id: str) -> Approval | None:
         return await self._first(_FIND, approval_id)

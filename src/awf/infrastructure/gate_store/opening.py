@@ -13,7 +13,7 @@ from awf.infrastructure.gate_store.trouble import newer, unavailable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["BUSY_SECONDS", "open_connection", "open_folder"]
+__all__ = ["BUSY_SECONDS", "locked", "open_connection", "open_folder"]
 
 BUSY_SECONDS = 20.0  # how long other processes may keep us from writing
 
@@ -32,7 +32,7 @@ def open_folder(folder: str) -> None:
 def open_connection(path: str) -> sqlite3.Connection:
     """Several processes may do this at once, also with a file that is not there yet."""
     try:
-        with _lock(f"{path}.lock"):
+        with locked(f"{path}.lock"):
             _make_private(path)
             return _prepared(path)
     except (sqlite3.Error, OSError) as error:
@@ -90,7 +90,7 @@ def _migrations() -> dict[int, str]:
 
 
 @contextlib.contextmanager
-def _lock(path: str) -> Iterator[None]:
+def locked(path: str) -> Iterator[None]:
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -9,7 +9,7 @@ neither bwrap nor a shell outside the wall may be led by variables that are mean
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -31,28 +31,24 @@ if TYPE_CHECKING:
     from awf.infrastructure.sandboxes.cgroups import Cell, Cells
     from awf.infrastructure.sandboxes.layout import Layout, Spot
 
-__all__ = ["Bubblewrap", "BubblewrapProgram"]
+__all__ = ["Bubblewrap"]
 
-_JOIN = 'for door in $1; do echo 0 > "$door" || exit 125; done; shift; exec "$@"'
+_JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
 _CHANGING = ("/etc/resolv.conf", "/etc/hosts")  # with the network that this machine is in
 _ROOMY = 8 * 1024**3
 _SAFE_PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 
 
-class BubblewrapProgram(NamedTuple):
-    path: str
-    binds_open_files: bool  # --bind-fd: since 0.10
-
-
 class Bubblewrap:
     """Landlock, where the kernel has it, adds what namespaces leave open: abstract sockets live in the network's one."""
 
-    def __init__(self, program: BubblewrapProgram, cells: Cells, scratch: Callable[[], str]) -> None:
+    def __init__(self, program: str, cells: Cells, scratch: Callable[[], str]) -> None:
         """`scratch` makes a private folder, which is removed at the latest when we end."""
         self._program = program
         self._cells = cells
         self._scratch = scratch
         self._etc = ""
+        self._folders: list[str] = []
         self._airlock = airlock()
         self._machine = os.uname().machine
 
@@ -65,6 +61,9 @@ class Bubblewrap:
         return Abilities(
             wall="bubblewrap", cannot=cannot, notes=_notes(self._cells, self._airlock is not None)
         )
+
+    def close(self) -> None:
+        self._cells.close()
 
     def prepare(self, command: Command, rules: SandboxRules, grounds: Grounds) -> ConfinedCommand:
         layout = lay_out(rules, grounds, command.cwd)
@@ -81,19 +80,16 @@ class Bubblewrap:
                 arguments += ["--seccomp", str(fds[-1])]
             fds.append(memory_file(b"".join(os.fsencode(one) + b"\0" for one in arguments)))
             inner = self._inner(command, rules)
-            walled = (self._program.path, "--args", str(fds[-1]), "--", *inner)
+            walled = (self._program, "--args", str(fds[-1]), "--", *inner)
             via = self._airlock.start if self._airlock and rules.network and rules.files != "all" else None
         except BaseException:
             for fd in fds:
                 os.close(fd)
             if cell is not None:
-                cell.remove()
+                cell.release()
             raise
-        # What bwrap does not bind by its number it would leave open: a way out for the program.
-        spots = {spot.fd for spot in (*layout.spots, *layout.protected)}
-        passed = fds if self._program.binds_open_files else [fd for fd in fds if fd not in spots]
         wrapped = msgspec.structs.replace(
-            command, argv=_joining(cell, walled), cwd="/", env=_SAFE_PATH, fds=tuple(passed), via=via
+            command, argv=_joining(cell, walled), cwd="/", env=_SAFE_PATH, fds=tuple(fds), via=via
         )
         return ConfinedCommand(wrapped, rules, cell, fds)
 
@@ -146,8 +142,8 @@ class Bubblewrap:
             (path.count("/"), 0, ("--perms", mode, "--size", size, "--tmpfs", path))
             for path, mode in rooms.items()
         ]
-        steps += [(spot.path.count("/"), 1, self._bind(spot)) for spot in layout.spots]
-        steps += [(spot.path.count("/"), 2, self._bind(spot)) for spot in layout.protected]
+        steps += [(spot.path.count("/"), 1, _bind(spot)) for spot in layout.spots]
+        steps += [(spot.path.count("/"), 2, _bind(spot)) for spot in layout.protected]
         for _, _, step in sorted(steps, key=lambda one: one[:2]):
             yield from step
         for spot in layout.spots:
@@ -162,24 +158,23 @@ class Bubblewrap:
                 target = _link(path)
                 yield from ("--symlink", target, path) if target else ("--ro-bind-try", path, path)
         yield from ("--ro-bind", self._settings(layout), "/etc")
-        for path in _CHANGING if rules.network else ():
+        for path in (*self._folders, *(_CHANGING if rules.network else ())):
             yield from ("--ro-bind-try", path, path)
 
     def _settings(self, layout: Layout) -> str:
         """Made once. What else is shown below /etc needs something there to be put over."""
         if not self._etc:
             self._etc = self._scratch()
-            copy_settings(self._etc, _CHANGING)
+            self._folders = copy_settings(self._etc, _CHANGING)
         for spot in layout.spots:
             if spot.path.startswith("/etc/"):
                 hold_place(self._etc, spot.path, folder=spot.folder)
         return self._etc
 
-    def _bind(self, spot: Spot) -> tuple[str, ...]:
-        kind = "--bind" if spot.writable else "--ro-bind"
-        if self._program.binds_open_files:
-            return f"{kind}-fd", str(spot.fd), spot.path
-        return kind, spot.path, spot.path
+
+def _bind(spot: Spot) -> tuple[str, ...]:
+    """By the open file, not by its name. bwrap closes it: to the program it would be a way out."""
+    return "--bind-fd" if spot.writable else "--ro-bind-fd", str(spot.fd), spot.path
 
 
 def _is_shown(home: str, layout: Layout) -> bool:
@@ -195,7 +190,7 @@ def _link(path: str) -> str:
 
 
 def _joining(cell: Cell | None, argv: tuple[str, ...]) -> tuple[str, ...]:
-    return ("/bin/sh", "-c", _JOIN, "sh", " ".join(cell.doors), *argv) if cell else argv
+    return ("/bin/sh", "-c", _JOIN, "sh", *cell.doors, "--", *argv) if cell else argv
 
 
 def _notes(cells: Cells, scoped: bool) -> tuple[str, ...]:

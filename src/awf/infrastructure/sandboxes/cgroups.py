@@ -23,7 +23,9 @@ __all__ = ["Cell", "Cells"]
 
 _MEMORY, _PIDS = "memory", "pids"
 _PATIENCE = 10.0
-_ROUNDS = 100
+_ROUNDS, _MOMENT = 1000, 0.002
+_KEPT = 8
+_ENDED = ("memory.events", "memory.oom_control")
 _OWN = "/proc/self/cgroup"
 _MOUNTS = "/proc/self/mounts"
 
@@ -36,6 +38,7 @@ class Cells:
         self._serial = itertools.count(1)
         self._identity = f"awf-{os.getpid()}-{secrets.token_hex(4)}"
         self._stale: list[str] = []
+        self._idle: dict[tuple[int, ...], list[Cell]] = {}
         for parent in set(self._parents.values()):
             _sweep(parent)
 
@@ -53,12 +56,18 @@ class Cells:
 
     def make(self, rules: SandboxRules) -> Cell | None:
         """None where there is nothing to limit, or no way to. Raises `OSError` when it does not work any more."""
-        self._stale[:] = [folder for folder in self._stale if not _removed(folder)]
         wanted = {_MEMORY: rules.memory, _PIDS: rules.processes}
         asked = {kind: size for kind, size in wanted.items() if size is not None and kind in self._parents}
         if not asked:
             return None
-        cell = Cell(self._stale)
+        idle = self._idle.setdefault(tuple(asked.values()), [])
+        cell = idle.pop() if idle else self._new(asked, idle)
+        cell.begin()
+        return cell
+
+    def _new(self, asked: dict[str, int], idle: list[Cell]) -> Cell:
+        self._stale[:] = [folder for folder in self._stale if not _removed(folder)]
+        cell = Cell(self._stale, idle)
         try:
             for kind, size in asked.items():
                 folder = os.path.join(self._parents[kind], f"{self._identity}-{next(self._serial)}")
@@ -68,13 +77,25 @@ class Cells:
             raise
         return cell
 
+    def close(self) -> None:
+        """Remove all that nobody is in."""
+        for idle in self._idle.values():
+            while idle:
+                idle.pop().remove()
+        _wait_for(self._stale)
+
 
 class Cell:
-    """The groups of one command."""
+    """The groups of one command. They are used again: making one, and taking it away, costs the kernel a lot."""
 
-    def __init__(self, stale: list[str]) -> None:
+    def __init__(self, stale: list[str], idle: list[Cell] | None = None) -> None:
         self._folders: dict[str, str] = {}
         self._stale = stale
+        self._idle = idle
+        self._before = (0, 0)  # what they had counted when this command began
+
+    def begin(self) -> None:
+        self._before = self._counted()
 
     def add(self, kind: str, folder: str, size: int) -> None:
         os.mkdir(folder)
@@ -96,28 +117,34 @@ class Cell:
         return tuple(os.path.join(folder, "cgroup.procs") for folder in self._folders.values())
 
     def ran_out_of_memory(self) -> bool:
-        folder = self._folders.get(_MEMORY, "")
-        return bool(folder) and any(
-            _figure(os.path.join(folder, name), "oom_kill")
-            for name in ("memory.events", "memory.oom_control")
-        )
+        return self._counted()[0] > self._before[0]
 
     def ran_out_of_processes(self) -> bool:
-        folder = self._folders.get(_PIDS, "")
-        return bool(folder) and _figure(os.path.join(folder, "pids.events"), "max") > 0
+        return self._counted()[1] > self._before[1]
 
-    def empty(self) -> None:
-        """End whatever is left inside; from a group nobody gets away."""
+    def _counted(self) -> tuple[int, int]:
+        """Processes that were ended for want of memory, and those that were not started."""
+        memory, pids = self._folders.get(_MEMORY, ""), self._folders.get(_PIDS, "")
+        ended = [_figure(os.path.join(memory, name), "oom_kill") for name in _ENDED if memory]
+        return max(ended, default=0), _figure(os.path.join(pids, "pids.events"), "max") if pids else 0
+
+    def release(self) -> None:
+        """The command is over: whatever is left inside ends, for from a group nobody gets away."""
         for _ in range(_ROUNDS):
             inside = {int(pid) for door in self.doors for pid in _text(door).split() if int(pid) > 0}
+            if not inside:
+                break
             for pid in inside:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-            if not inside:
-                return
+            time.sleep(_MOMENT)  # seldom: only for what was left, and dies now
+        if inside or self._idle is None or len(self._idle) >= _KEPT:
+            self.remove()
+        else:
+            self._idle.append(self)
 
     def remove(self) -> None:
-        """Nothing is left in it. Where the kernel takes a moment to see that, the next one to be made removes it."""
+        """Where the kernel takes a moment to see that it is empty, the next one to be made removes it."""
         self._stale += [folder for folder in self._folders.values() if not _removed(folder)]
         self._folders.clear()
 

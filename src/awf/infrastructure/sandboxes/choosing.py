@@ -15,38 +15,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from awf.domain.ports.sandbox import Sandbox
-    from awf.infrastructure.sandboxes.bubblewrap import BubblewrapProgram
 
 __all__ = ["MachineFacts", "bubblewrap_program", "machine_facts", "open_sandbox"]
 
 _PATIENCE = 10.0
-_NEEDED = ("--size", "--perms", "--args", "--seccomp", "--cap-drop", "--remount-ro")
-_TRIAL = (
-    *(
-        "--unshare-user",
-        "--unshare-pid",
-        "--unshare-net",
-        "--unshare-ipc",
-        "--unshare-uts",
-        "--cap-drop",
-        "ALL",
-    ),
-    *(
-        "--ro-bind",
-        "/",
-        "/",
-        "--proc",
-        "/proc",
-        "--dev",
-        "/dev",
-        "--tmpfs",
-        "/tmp",
-        "--",
-        "/bin/sh",
-        "-c",
-        ":",
-    ),
-)
+_NEEDED = ("--bind-fd", "--size", "--perms", "--args", "--seccomp", "--cap-drop", "--remount-ro")
+_TRIAL = [
+    "--unshare-user",
+    "--unshare-pid",
+    "--unshare-net",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--cap-drop",
+    "ALL",
+    "--ro-bind",
+    "/",
+    "/",
+    "--proc",
+    "/proc",
+    "--dev",
+    "/dev",
+    "--tmpfs",
+    "/tmp",
+    "--",
+    "/bin/sh",
+    "-c",
+    ":",
+]
 
 
 def open_sandbox(environment: Mapping[str, str], scratch: Callable[[], str]) -> Sandbox | None:
@@ -56,7 +51,7 @@ def open_sandbox(environment: Mapping[str, str], scratch: Callable[[], str]) -> 
     from awf.infrastructure.sandboxes.cgroups import Cells
 
     program, _ = bubblewrap_program(environment)
-    if program is not None:
+    if program:
         from awf.infrastructure.sandboxes.bubblewrap import Bubblewrap
 
         return Bubblewrap(program, Cells(), scratch)
@@ -68,10 +63,8 @@ def open_sandbox(environment: Mapping[str, str], scratch: Callable[[], str]) -> 
     return None
 
 
-def bubblewrap_program(environment: Mapping[str, str]) -> tuple[BubblewrapProgram | None, str]:
-    """One that works, or why there is none."""
-    from awf.infrastructure.sandboxes.bubblewrap import BubblewrapProgram
-
+def bubblewrap_program(environment: Mapping[str, str]) -> tuple[str, str]:
+    """The path of one that works, or why there is none."""
     trouble = "not installed"
     for path in _programs(environment):
         told = _run([path, "--help"])
@@ -81,9 +74,9 @@ def bubblewrap_program(environment: Mapping[str, str]) -> tuple[BubblewrapProgra
             continue
         tried = _run([path, *_TRIAL])
         if tried.works:
-            return BubblewrapProgram(path, binds_open_files="--bind-fd" in told.output), ""
+            return path, ""
         trouble = f"{path} cannot make namespaces here: {tried.output.strip()[-200:] or 'no reason given'}"
-    return None, trouble
+    return "", trouble
 
 
 def _programs(environment: Mapping[str, str]) -> Iterator[str]:
@@ -136,5 +129,4 @@ def machine_facts(environment: Mapping[str, str]) -> MachineFacts:
 
     program, trouble = bubblewrap_program(environment)
     filters = os.uname().machine in MACHINES and os.path.exists("/proc/sys/kernel/seccomp/actions_avail")
-    path = program.path if program else ""
-    return MachineFacts(path, trouble, landlock_interface(), Cells().describe(), seccomp=filters)
+    return MachineFacts(program, trouble, landlock_interface(), Cells().describe(), seccomp=filters)

@@ -40,8 +40,8 @@ class ConfinedCommand:
     def close(self) -> None:
         self.started()
         if self._cell is not None:
-            self._cell.empty()
-            self._cell.remove()
+            self._cell.release()
+            self._cell = None
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = ""

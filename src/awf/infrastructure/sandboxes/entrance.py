@@ -6,19 +6,21 @@ do comes in an open file, marshalled, so that neither arguments nor environment 
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import marshal
 import os
-import signal
 import struct
 import sys
-from typing import Any
+
+# No module more than has to be: the program waits for all of this.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["enter"]
 
 _NO_NEW_POWERS, _SECCOMP, _FILTER, _DROP = 38, 22, 2, 24
-_ADOPT_ORPHANS, _SIGNAL_WHEN_ORPHANED = 36, 1
+_ADOPT_ORPHANS, _SIGNAL_WHEN_ORPHANED, _KILL = 36, 1, 9
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 _CAPABILITIES_3 = 0x20080522
@@ -57,8 +59,10 @@ def _stay_behind() -> None:
     _checked(_libc.prctl(_ADOPT_ORPHANS, 1, 0, 0, 0), "subreaper")
     child = os.fork()
     if child == 0:
-        _libc.prctl(_SIGNAL_WHEN_ORPHANED, signal.SIGKILL, 0, 0, 0)
+        _libc.prctl(_SIGNAL_WHEN_ORPHANED, _KILL, 0, 0, 0)
         return
+    import signal
+
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)  # the child decides; it gets them too
     os.closerange(0, 1 << 20)
@@ -66,12 +70,14 @@ def _stay_behind() -> None:
     while ended != child:
         ended, status = os.wait()
     code = os.waitstatus_to_exitcode(status)
-    with contextlib.suppress(ChildProcessError):
+    try:
         while True:
             with open(f"/proc/self/task/{os.getpid()}/children", "rb") as children:
                 for pid in children.read().split():
-                    os.kill(int(pid), signal.SIGKILL)
+                    os.kill(int(pid), _KILL)
             os.wait()
+    except ChildProcessError:
+        pass
     os._exit(code if code >= 0 else 128 - code)
 
 

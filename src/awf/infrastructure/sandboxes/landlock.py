@@ -93,6 +93,9 @@ class Landlock:
         notes = (memory, "modes and times of files are not guarded", "nothing new beside the gate's files")
         return Abilities(wall="landlock", cannot=cannot, notes=notes)
 
+    def close(self) -> None:
+        self._cells.close()
+
     def prepare(self, command: Command, rules: SandboxRules, grounds: Grounds) -> ConfinedCommand:
         layout = lay_out(rules, grounds, command.cwd)
         fds = [spot.fd for spot in (*layout.spots, *layout.protected)]
@@ -110,7 +113,7 @@ class Landlock:
             for fd in fds:
                 os.close(fd)
             if cell is not None:
-                cell.remove()
+                cell.release()
             raise
         argv = (self._python, "-I", "-S", ENTRANCE, str(fds[-1]))
         wrapped = msgspec.structs.replace(command, argv=argv, cwd="/", env={}, fds=tuple(fds))

@@ -19,72 +19,19 @@ if TYPE_CHECKING:
     from awf.domain.ports.sandbox import Grounds
     from awf.domain.sandbox import SandboxRules
 
-__all__ = ["ETC", "SYSTEM", "Layout", "Spot", "check_reach", "lay_out", "lies_in"]
+__all__ = ["ETC_FILES", "ETC_FOLDERS", "SYSTEM", "Layout", "Spot", "check_reach", "lay_out", "lies_in"]
 
 CODE = "USER.SANDBOX.OUT_OF_REACH"
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store")
-# Only these: root may read the passwords and keys that lie beside them.
-ETC = tuple(
-    f"/etc/{name}"
-    for name in (
-        *(
-            "ld.so.cache",
-            "ld.so.conf",
-            "ld.so.conf.d",
-            "passwd",
-            "group",
-            "nsswitch.conf",
-            "hosts",
-            "host.conf",
-        ),
-        *(
-            "resolv.conf",
-            "gai.conf",
-            "protocols",
-            "services",
-            "localtime",
-            "timezone",
-            "ssl/certs",
-            "ssl/openssl.cnf",
-        ),
-        *(
-            "ca-certificates",
-            "ca-certificates.conf",
-            "pki/tls/certs",
-            "pki/tls/cert.pem",
-            "pki/tls/openssl.cnf",
-        ),
-        *(
-            "pki/ca-trust/extracted",
-            "crypto-policies",
-            "alternatives",
-            "profile",
-            "profile.d",
-            "bash.bashrc",
-            "bashrc",
-        ),
-        *("inputrc", "mime.types", "magic", "os-release", "debian_version", "lsb-release", "redhat-release"),
-        *(
-            "terminfo",
-            "fonts",
-            "perl",
-            "python3",
-            "python3.11",
-            "python3.12",
-            "python3.13",
-            "java-17-openjdk",
-        ),
-        *(
-            "java-21-openjdk",
-            "gitattributes",
-            "shells",
-            "login.defs",
-            "environment",
-            "locale.conf",
-            "locale.alias",
-        ),
-    )
-)
+# Only these: root may read the passwords and keys that lie beside them. Files first, then folders.
+_FILES = """
+    ld.so.cache ld.so.conf passwd group nsswitch.conf hosts host.conf resolv.conf gai.conf protocols services localtime
+    timezone ssl/openssl.cnf ssl/cert.pem pki/tls/cert.pem pki/tls/openssl.cnf profile bash.bashrc bashrc inputrc mime.types
+    magic os-release debian_version lsb-release redhat-release gitattributes shells login.defs locale.conf locale.alias
+"""
+_FOLDERS = "ssl/certs pki/tls/certs pki/ca-trust/extracted crypto-policies alternatives java-17-openjdk java-21-openjdk"
+ETC_FILES = tuple(f"/etc/{name}" for name in _FILES.split())
+ETC_FOLDERS = tuple(f"/etc/{name}" for name in _FOLDERS.split())
 
 
 class Spot(NamedTuple):
@@ -145,7 +92,7 @@ def lay_out(rules: SandboxRules, grounds: Grounds, cwd: str) -> Layout:
 
 def _system() -> Iterator[str]:
     """Folders and files of the system; /bin and its like are often links into /usr."""
-    for path in (*SYSTEM, *ETC):
+    for path in (*SYSTEM, *ETC_FILES, *ETC_FOLDERS):
         if os.path.exists(path):
             yield path
     target = os.path.realpath("/etc/resolv.conf")

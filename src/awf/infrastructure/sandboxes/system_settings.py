@@ -1,6 +1,7 @@
 """A copy of those files in /etc that programs need: shown in one piece, where showing each would take longer.
 
-What lies beside them (passwords, keys) can be read by root, and so by programs that root starts.
+What lies beside them (passwords, keys) can be read by root, and so by programs that root starts. Folders are shown as
+they are, and only have a place here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import shutil
 import stat
 from typing import TYPE_CHECKING
 
-from awf.infrastructure.sandboxes.layout import ETC
+from awf.infrastructure.sandboxes.layout import ETC_FILES, ETC_FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,14 +22,21 @@ __all__ = ["copy_settings", "hold_place"]
 _LARGEST = 4 * 1024 * 1024
 
 
-def copy_settings(folder: str, changing: Iterable[str] = ()) -> None:
-    """What cannot be read is left out; for what changes there is at least something to put it over."""
-    for path in ETC:
-        target = os.path.join(folder, os.path.relpath(path, "/etc"))
-        with contextlib.suppress(OSError, shutil.Error):
-            _copy(path, target)
+def copy_settings(copy: str, changing: Iterable[str] = ()) -> list[str]:
+    """The folders to be shown over it. What cannot be read is left out; for what changes there is at least a place."""
+    for path in ETC_FILES:
+        target = os.path.join(copy, os.path.relpath(path, "/etc"))
+        with contextlib.suppress(OSError):
+            status = os.stat(path)
+            if stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST:
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                shutil.copyfile(path, target)
     for path in changing:
-        hold_place(folder, path, folder=False)
+        hold_place(copy, path, folder=False)
+    folders = [path for path in ETC_FOLDERS if os.path.isdir(path)]
+    for path in folders:
+        hold_place(copy, path, folder=True)
+    return folders
 
 
 def hold_place(copy: str, path: str, *, folder: bool) -> None:
@@ -37,12 +45,3 @@ def hold_place(copy: str, path: str, *, folder: bool) -> None:
         os.makedirs(target if folder else os.path.dirname(target), exist_ok=True)
         if not folder:
             os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
-
-
-def _copy(path: str, target: str) -> None:
-    status = os.stat(path)
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    if stat.S_ISDIR(status.st_mode):
-        shutil.copytree(path, target, symlinks=True, ignore_dangling_symlinks=True)
-    elif stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST:
-        shutil.copyfile(path, target)

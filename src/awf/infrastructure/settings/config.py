@@ -22,6 +22,7 @@ class Setting(msgspec.Struct, frozen=True):
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     storage: Setting
+    database_url: Setting
     log_level: Setting
     log_format: Setting
     log_file: Setting
@@ -69,6 +70,7 @@ def resolve_settings(
             lambda f: os.path.expanduser(f.storage) if f.storage else None,
             default_storage,
         ),
+        database_url=setting("database_url", ("AWF_DATABASE_URL",), lambda f: f.database.url, None),
         log_level=setting("log_level", ("AWF_LOG_LEVEL",), lambda f: f.log.level, None),
         log_format=setting("log_format", ("AWF_LOG_FORMAT",), lambda f: f.log.format, "console"),
         log_file=setting("log_file", ("AWF_LOG_FILE",), lambda f: f.log.file, None),

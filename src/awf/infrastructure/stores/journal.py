@@ -36,6 +36,8 @@ class SqliteJournal:
         self._database = database
 
     async def create(self, record: RunRecord, definition: Definition, masker: Masker) -> SqliteRun:
+        if os.path.exists(run_folder(self._database.folder, record.id)):  # the id is taken
+            raise _busy(record.id)
         folder = make_folder(self._database.folder, record.id)
         ownership = Ownership.take(folder)
         if ownership is None:

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from awf.domain.errors import AwfError
-from awf.domain.events import Event, Stamped, StepOutput, event_fields
 from awf.domain.ports.durability import Finished, Message, RunOutcome
 from awf.domain.run import RunRecord, StepResult
 from awf.infrastructure.stores.folders import output_path, run_folder
 from awf.infrastructure.stores.outbox import Outbox
 from awf.infrastructure.stores.rows import CANCEL_TOPIC, encode_optional, message_row
+from awf.infrastructure.stores.stamping import EventStamp
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from awf.domain.events import Event, Stamped
     from awf.domain.ports.event_publisher import EventListener
     from awf.domain.program import Definition
     from awf.domain.redaction import Masker
@@ -33,7 +34,6 @@ __all__ = ["SqliteRun"]
 
 T = TypeVar("T")
 _POLL_SECONDS = 0.1  # how soon a word from another process is heard
-_LIVE_OUTPUT_KEPT = 262_144  # characters of a step's live output kept as events; a file has what is larger
 _encoder = msgspec.json.Encoder()
 _result_decoder = msgspec.json.Decoder(StepResult)
 
@@ -58,9 +58,9 @@ class SqliteRun:
         self._masker = masker
         self._ownership = ownership
         self._outbox = Outbox()
-        self._seq, self.finished_steps = self._counters()
+        last, self.finished_steps = self._counters()
+        self._stamp = EventStamp(record.id, last, masker, time.time)
         self._arrived: dict[str, asyncio.Event] = {}
-        self._output_kept: dict[str, int] = {}
 
     @property
     def run_id(self) -> str:
@@ -87,13 +87,13 @@ class SqliteRun:
         sealed = self._masker.map_struct(finished.result, self._masker.seal)
         record: Statement = (
             "INSERT INTO steps (run_id, path, seq, result) VALUES (?,?,?,?)",
-            (self.run_id, path, self._seq, _encoder.encode(sealed)),
+            (self.run_id, path, self._stamp.seq, _encoder.encode(sealed)),
         )
         committed = self._commit([record, *(self._event_row(item) for item in stamped)])
         self._outbox.post(stamped, committed)
         await self._safe(committed)
         self.finished_steps += 1
-        self._output_kept.pop(path.rpartition("@")[0] or path, None)
+        self._stamp.step_ended(path)
         return finished.result
 
     async def branch(self, path: str, walk: Callable[[], Awaitable[T]]) -> T:
@@ -177,7 +177,7 @@ class SqliteRun:
         if once and self.resumed and self._seen(once):
             return
         stamped = self._stamp(event)
-        if self._worth_keeping(stamped.event):
+        if self._stamp.worth_keeping(stamped.event):
             self._database.writer.write([self._event_row(stamped, once)], self.run_id)
         self._outbox.post([stamped])
 
@@ -185,23 +185,9 @@ class SqliteRun:
         row = self._database.row("SELECT 1 FROM events WHERE run_id=? AND once=?", (self.run_id, once))
         return row is not None
 
-    def _worth_keeping(self, event: Event) -> bool:
-        if not isinstance(event, StepOutput):
-            return True
-        kept = self._output_kept.get(event.path, 0)
-        self._output_kept[event.path] = kept + len(event.text)
-        return kept < _LIVE_OUTPUT_KEPT
-
-    def _stamp(self, event: Event) -> Stamped:
-        self._seq += 1
-        return Stamped(
-            self.run_id, self._seq, round(time.time(), 6), self._masker.map_struct(event, self._masker.mask)
-        )
-
     def _event_row(self, stamped: Stamped, once: str = "") -> Statement:
-        fields = event_fields(stamped)
-        values = (self.run_id, stamped.seq, fields["type"], once, _encoder.encode(fields))
-        return "INSERT INTO events (run_id, seq, type, once, body) VALUES (?,?,?,?,?)", values
+        sql = "INSERT INTO events (run_id, seq, type, once, body) VALUES (?,?,?,?,?)"
+        return sql, self._stamp.row(stamped, once)
 
     def _commit(self, statements: Sequence[Statement]) -> asyncio.Future[list[int]]:
         return self._database.writer.commit(statements, self.run_id)

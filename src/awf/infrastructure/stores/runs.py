@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SqliteRunStore"]
 
+_LOOK_SECONDS = 0.1
+
 
 class SqliteRunStore:
     def __init__(self, database: Database) -> None:
@@ -119,6 +121,13 @@ class SqliteRunStore:
 
     def is_alive(self, run_id: str) -> bool:
         return is_owned(run_folder(self._database.folder, run_id))
+
+    def goes_on(self, run_id: str) -> bool:
+        return self.is_alive(run_id)
+
+    def wait_for_news(self, run_id: str) -> None:
+        del run_id
+        time.sleep(_LOOK_SECONDS)
 
     def output_path(self, run_id: str, path: str, stream: str) -> str:
         return output_path(self._database.folder, run_id, path, stream)

@@ -68,9 +68,11 @@ class McpServerTools:
         try:
             headers = await self._headers(name, arguments)
             progress = _progress(context)
-            raw = await self.client.request("tools/call", params, on_progress=progress, headers=headers)
+            raw = await self.client.request(
+                "tools/call", params, on_progress=progress, headers=headers, timeout=context.timeout
+            )
         except TimeoutError as reason:
-            seconds = f"{self._config.timeout:g} s"
+            seconds = f"{context.timeout or self._config.timeout:g} s"
             raise ToolFailure(
                 "TIMEOUT", f'MCP server "{self.name}" did not answer within {seconds}.'
             ) from reason

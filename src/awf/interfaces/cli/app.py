@@ -45,6 +45,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "audit": ("gateway", "Look at the record of every call, check it, hand it on"),
     "mcp": ("gateway", "Take over the MCP servers of other clients"),
     "plugin": ("plugins", "List, check and create plugins"),
+    "worker": ("plumbing", "Carry out runs that were submitted to a queue, on this machine"),
+    "store": ("plumbing", "Copy runs from this machine's store into a database"),
     "config": ("plumbing", "Show the settings and where each comes from"),
     "completion": ("plumbing", "Print the completion script for a shell"),
     "version": ("plumbing", "Print the version"),

@@ -129,6 +129,8 @@ def _extras(app: App, plugins: int, *, configured: bool) -> ExtraFacts:
         otel_endpoint=endpoint or "",
         grpc=_has("grpc", "google.protobuf"),
         plugins=plugins,
+        postgres=_has("psycopg", "dbos"),
+        database=bool(configured and app.settings.database_url.value),
     )
 
 
@@ -171,12 +173,14 @@ def _store(app: App, *, configured: bool) -> StoreFacts:
     """One that exists is opened as every command opens it; one that does not is not made."""
     if not configured:
         return StoreFacts(folder="", exists=False, trouble="not looked at: the settings cannot be read")
+    if app.settings.database_url.value:
+        return _shared_store(app)
     folder = os.path.join(app.cwd, app.settings.storage.value)
     file = os.path.join(folder, "awf.db")
     if not os.path.exists(file):
         return _future_store(folder)
     try:
-        (layout,) = app.database.row("PRAGMA user_version") or (0,)
+        (layout,) = app.database.row("PRAGMA user_version") or (0,)  # the file of this machine
     except AwfError as error:
         return StoreFacts(folder=folder, exists=True, trouble=error.message, hint=error.hint)
     finally:
@@ -184,6 +188,18 @@ def _store(app: App, *, configured: bool) -> StoreFacts:
             app.database.close()
     size = sum(os.path.getsize(path) for end in ("", "-wal") if os.path.exists(path := file + end))
     return StoreFacts(folder=folder, exists=True, size=size, room=_room(folder), layout=int(layout))
+
+
+def _shared_store(app: App) -> StoreFacts:
+    """The database is looked at, never changed: one that is empty stays so."""
+    url = app.settings.database_url.value
+    try:
+        facts = app.look_at_database(url)
+    except AwfError as error:
+        return StoreFacts(folder="", exists=True, trouble=error.message, hint=error.hint)
+    return StoreFacts(
+        folder=facts.place, exists=facts.layout > 0, size=facts.size, layout=facts.layout, skew=facts.skew
+    )
 
 
 def _future_store(folder: str) -> StoreFacts:

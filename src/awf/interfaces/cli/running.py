@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from awf.interfaces.cli.interruptions import Interruptions
     from awf.interfaces.cli.rendering.view import View
 
-__all__ = ["RunOptions", "run_options", "run_to_the_end"]
+__all__ = ["RunOptions", "open_view", "run_options", "run_to_the_end"]
 
 
 class RunOptions(NamedTuple):
@@ -93,7 +93,7 @@ async def _session(
 ) -> RunOutcome:
     from awf.application.running.fan_out import FanOut
 
-    view, blocks = _view(options)
+    view, blocks = open_view(options)
     shown = _Shown(view)
     fan_out = FanOut()
     fan_out.add(shown.on_event, may_block=blocks)
@@ -140,7 +140,7 @@ class _Shown:
                 self.failure = error
 
 
-def _view(options: RunOptions) -> tuple[View, bool]:
+def open_view(options: RunOptions) -> tuple[View, bool]:
     """The view, and whether it may block."""
     if options.output == "ndjson":
         from awf.interfaces.cli.rendering.ndjson_view import NdjsonView

@@ -16,12 +16,13 @@ __all__ = ["Backlog"]
 LIMIT = 500  # calls that one message tells of; a page shows fewer
 
 
-class News(msgspec.Struct, frozen=True):
+class News(msgspec.Struct, frozen=True, omit_defaults=True):
     """One message to the page."""
 
     calls: list[Mapping[str, Any]]  # in the order in which they began
     skipped: int  # calls of which it was told nothing: it should ask for the list
     status: bool  # the status or the tools have changed
+    approvals: bool = False  # something was asked or answered
 
 
 class Backlog:
@@ -32,10 +33,13 @@ class Backlog:
         self._calls: dict[str, Mapping[str, Any]] = {}
         self._skipped = 0
         self._status = False
+        self._approvals = False
 
     def add(self, event: Mapping[str, Any]) -> None:
         if event["type"] == "status":
             self._status = True
+        elif event["type"] == "approvals":
+            self._approvals = True
         elif event["type"] == "call":
             self._add_call(event["call"])
 
@@ -47,6 +51,6 @@ class Backlog:
 
     def take(self) -> bytes:
         """The message, as JSON; the backlog is empty afterwards."""
-        news = News(list(self._calls.values()), self._skipped, self._status)
-        self._calls, self._skipped, self._status = {}, 0, False
+        news = News(list(self._calls.values()), self._skipped, self._status, self._approvals)
+        self._calls, self._skipped, self._status, self._approvals = {}, 0, False, False
         return json_bytes(news)

@@ -38,6 +38,7 @@ The file is checked as strictly as a workflow. `awf schema config` prints its JS
 """
 VARIABLES = {
     "AWF_STORAGE": "The directory of the run store; `--storage`, `storage`.",
+    "AWF_DATABASE_URL": "A PostgreSQL that several machines share; `database.url`.",
     "AWF_LOG_LEVEL": "How much is logged of a run; `--log-level`, `log.level`.",
     "AWF_LOG_FORMAT": "`console` or `json`; `--log-format`, `log.format`.",
     "AWF_LOG_FILE": "A file to log to; `--log-file`, `log.file`.",
@@ -57,6 +58,7 @@ VARIABLES = {
 _PROCESSES = {
     "AWF_RUN_ID": "The id of the run.",
     "AWF_STEP": "The path of the step.",
+    "AWF_CONTEXT": "The security context of the run, where the project has a gate; an `awf` that is started by it belongs to it.",
     "AWF_ATTEMPT": "Which attempt it is, from 1.",
     "AWF_CODEX_API_KEY": "Only Codex gets this: the key given as its option `api_key`.",
     "AWF_PROCESS_TOKEN": "By this the processes that a step leaves behind are found and ended.",

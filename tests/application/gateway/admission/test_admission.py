@@ -319,3 +319,44 @@ async def test_only_so_many_requests_are_worked_on_at_a_time(door, error_in):
     narrow.release()
     assert narrow.working == 1
     assert narrow.acquire() is None
+
+
+# -- those who come again with the same head -------------------------------------------------------------------------
+
+
+async def test_whoever_was_let_in_by_name_or_token_alone_is_known_by_the_same_key(door, asks):
+    for settings_, request in (
+        ({}, asks()),
+        ({}, asks(client="unix")),
+        ({"tokens": ["alpha", "beta"]}, asks(authorization="Bearer beta")),
+    ):
+        admission = door(**settings_)
+        caller = await admission.admit(request)
+        assert admission.known(request) == caller.key
+
+
+async def test_nobody_is_known_who_has_to_be_looked_at_each_time(door, asks):
+    verifier = Verifier(good=good())
+    for settings_, request in (
+        ({"rate": 1.0}, asks()),
+        ({"rate": 1.0}, asks(client="unix")),
+        ({"tokens": ["alpha"]}, asks()),
+        ({"tokens": ["alpha"]}, asks(authorization="Bearer wrong")),
+        ({"tokens": ["alpha"]}, asks(host="evil.example.org", authorization="Bearer alpha")),
+        ({"oauth": OAUTH, "verifier": verifier}, asks(authorization="Bearer good")),
+    ):
+        admission = door(**settings_)
+        await admission.admit(request)
+        assert admission.known(request) is None
+
+
+async def test_nobody_is_known_whose_names_were_not_looked_at(door, asks):
+    assert door().known(asks()) is None
+
+
+def test_places_are_taken_in_silence_too(door):
+    admission = door(concurrency=2)
+    assert [admission.take_place() for _ in range(3)] == [True, True, False]
+    admission.release()
+    assert admission.take_place()
+    assert admission.working == 2

@@ -103,13 +103,18 @@ class Admission:
         return refusals.with_headers(answer, verdict.headers) if type(answer) is HttpReply else answer
 
     def known(self, request: HttpRequest) -> str | None:
-        """The key of a caller from no page, of whom nothing but its names is asked, now or later; else None."""
-        if request.client == "unix":
-            return _UNIX.key if self._rate is None else None
-        host = request.headers.get("host", "")
-        if not self._plain or type(self._verdicts.get((host, None))) is not _Welcome:
+        """The key of a caller from no page, who comes in with this head now and later; else None."""
+        if self._rate is not None:
             return None
-        return self._local(request.client).key
+        if request.client == "unix":
+            return _UNIX.key
+        host = request.headers.get("host", "")
+        if type(self._verdicts.get((host, None))) is not _Welcome:
+            return None
+        if self._plain:
+            return self._local(request.client).key
+        token = self._tokens.find(sent_token(request.headers.get("authorization", "")))
+        return None if token is None else token.key
 
     def headers_for(self, request: HttpRequest) -> HeaderFields:
         """What every answer to this request has to carry, streams too; mostly nothing."""

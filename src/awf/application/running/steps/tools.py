@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from awf.application.running.approval import ask_tool_approval
-from awf.application.running.environment import process_environment
+from awf.application.running.environment import context_of, process_environment
 from awf.application.running.steps.command import working_directory
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _gate(step: StepContext) -> StepGate | None:
     from awf.domain.grant import Holder
 
     services = step.services
-    context = services.context or f"run:{step.durable.run_id}"
+    context = context_of(step)
     origin = Origin(
         context=context,
         door="step",

@@ -1,4 +1,7 @@
-"""Which of many conditions is the first that holds: one program for many, and their values converted once."""
+"""Which of many conditions is the first that holds: one program for many, and their values converted once.
+
+Those that only compare texts need no program (plain_texts.py).
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,14 @@ from awf.infrastructure.expressions.conditions.flattening import Flattening
 from awf.infrastructure.expressions.conditions.functions import FUNCTIONS
 from awf.infrastructure.expressions.conditions.library import cel
 from awf.infrastructure.expressions.conditions.parser import parse
+from awf.infrastructure.expressions.conditions.plain_texts import plain_texts
 from awf.infrastructure.expressions.conditions.references import findings_in
 from awf.infrastructure.expressions.conditions.writer import executable
 from awf.infrastructure.expressions.failures import explained
 from awf.infrastructure.expressions.values import MISSING, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from awf.domain.ports.expressions import Reference
     from awf.infrastructure.expressions.conditions.nodes import Node
@@ -33,7 +37,7 @@ _NONE = -1
 
 
 class CelFirstMatch:
-    """The library is loaded, and the programs are made, when something is first asked."""
+    """The library is loaded, and the programs are made, when it is first needed."""
 
     def __init__(self, lists: Sequence[Sequence[str]]) -> None:
         flattening = Flattening()
@@ -41,7 +45,7 @@ class CelFirstMatch:
         self.references: tuple[Reference, ...] = tuple(
             reference for read in trees for _, references in read for reference in references
         )
-        self._texts = [[executable(flattening.flat(node), {}) for node, _ in read] for read in trees]
+        flat = [[flattening.flat(node) for node, _ in read] for read in trees]
         self._fields: dict[str, list[tuple[str, Part]]] = {}  # one step below a name, as most are
         self._values: list[tuple[str, str, tuple[Part, ...]]] = []
         for parts, name in flattening.values.items():
@@ -52,14 +56,19 @@ class CelFirstMatch:
                 self._values.append((name, root, parts[1:]))
         self._questions = [(name, str(parts[0]), parts[1:]) for parts, name in flattening.questions.items()]
         self._names = {str(parts[0]): name for parts, name in flattening.values.items() if len(parts) == 1}
-        self._programs: list[list[tuple[int, Any]]] | None = None
+        self._parts: list[list[_Part]] = [
+            [
+                _Part(start, nodes[start : start + _IN_ONE_PROGRAM], flattening)
+                for start in range(0, len(nodes), _IN_ONE_PROGRAM)
+            ]
+            for nodes in flat
+        ]
+        self._is_prepared = False
         self._functions: dict[str, Any] = {}
         self._context: Any = None
 
     def facts(self, document: Mapping[str, Any]) -> Any:
-        """What the conditions need of the document, in the form the library has it. Raises `ExpressionError`."""
-        if self._programs is None:
-            self._prepare()
+        """What the conditions need of the document. Raises `ExpressionError`."""
         values: dict[str, Any] = {}
         try:
             for root, fields in self._fields.items():
@@ -77,30 +86,31 @@ class CelFirstMatch:
                     values[name] = value if type(value) is str and value.isascii() else faithful(value)
             for name, root, rest in self._questions:
                 values[name] = _found(document, root, rest) is not MISSING
-            return self._context(values, self._functions)
-        except BaseException as error:  # noqa: BLE001 (its panics; others go on)
+        except RecursionError as error:
             raise _failure(error) from None
+        return _Facts(values)
 
-    def put(self, facts: Any, name: str, value: str) -> None:
+    def put(self, facts: _Facts, name: str, value: str) -> None:
         """Give one name of the document another value."""
         known = self._names.get(name)
         if known is not None:
-            try:
-                facts.add_variable(known, faithful(value))
-            except BaseException as error:  # noqa: BLE001 (its panics; others go on)
-                raise _failure(error) from None
+            facts.values[known] = faithful(value)
+            facts.context = None
 
-    def first(self, facts: Any, which: int = 0, document: Mapping[str, Any] | None = None) -> int:
+    def first(self, facts: _Facts, which: int = 0, document: Mapping[str, Any] | None = None) -> int:
         """The place of the first condition that holds in this list, or -1. Raises `ExpressionError`.
 
         With the document the error says what was wrong with it.
         """
-        assert self._programs is not None
+        values = facts.values
         try:
-            for start, program in self._programs[which]:
-                at: int = program.execute(facts)
+            for part in self._parts[which]:
+                plain = part.plain
+                at = plain.first(values) if plain is not None else None
+                if at is None:
+                    at = self._executed(part, facts)
                 if at != _NONE:
-                    return start + at
+                    return part.start + at
         except BaseException as error:  # noqa: BLE001 (its panics; others go on)
             if document is None:
                 raise _failure(error) from None
@@ -108,15 +118,48 @@ class CelFirstMatch:
             raise explained(error, partial(explain, error, self.references, document)) from None
         return _NONE
 
+    def _executed(self, part: _Part, facts: _Facts) -> int:
+        if not self._is_prepared:
+            self._prepare()
+        if facts.context is None:
+            facts.context = self._context(facts.values, self._functions)
+        at: int = part.program.execute(facts.context)
+        return at
+
     def _prepare(self) -> None:
         library = cel()
-        try:
-            self._programs = [list(_programs(library, texts)) for texts in self._texts]
-        except BaseException as error:  # noqa: BLE001 (its panics; others go on)
-            raise _failure(error) from None
-        used = {name for programs in self._programs for _, one in programs for name in one.functions()}
+        parts = [part for one in self._parts for part in one]
+        for part in parts:
+            part.program = library.compile(part.text)
+        used = {name for part in parts for name in part.program.functions()}
         self._functions = {name: FUNCTIONS[name] for name in FUNCTIONS if name in used}
         self._context = library.Context
+        self._is_prepared = True
+
+
+class _Facts:
+    """The values of our variables; and the same in the form the library has it, once it is asked."""
+
+    __slots__ = ("context", "values")
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+        self.context: Any = None
+
+
+class _Part:
+    """As many conditions as fit into one program."""
+
+    __slots__ = ("plain", "program", "start", "text")
+
+    def __init__(self, start: int, nodes: Sequence[Node], flattening: Flattening) -> None:
+        self.start = start
+        choices = " : ".join(f"({executable(node, {})}) ? {at}" for at, node in enumerate(nodes))
+        self.text = f"{choices} : {_NONE}"
+        self.plain = plain_texts(
+            nodes, frozenset(flattening.values.values()), frozenset(flattening.questions.values())
+        )
+        self.program: Any = None
 
 
 @lru_cache(maxsize=4096)
@@ -124,13 +167,6 @@ def _read(text: str) -> tuple[Node, tuple[Reference, ...]]:
     """The same rules are asked about many tools."""
     node = parse(text)
     return node, findings_in(node).references
-
-
-def _programs(library: Any, texts: Sequence[str]) -> Iterable[tuple[int, Any]]:
-    for start in range(0, len(texts), _IN_ONE_PROGRAM):
-        part = texts[start : start + _IN_ONE_PROGRAM]
-        choices = " : ".join(f"({text}) ? {at}" for at, text in enumerate(part))
-        yield start, library.compile(f"{choices} : {_NONE}")
 
 
 def _failure(error: BaseException) -> ExpressionError:

@@ -16,6 +16,8 @@ from awf.interfaces.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from awf.domain.ports.run_store import OpenQuestion
 
 
@@ -55,12 +57,12 @@ def command(run_id: str, step: str, outcome: str, text: str | None, storage: str
         print(
             f"{question.path}: {text if question.kind == 'input' else {'reject': 'denied', 'run': 'approved for this run', 'once': 'approved'}[outcome]}"
         )
-    if not store.is_alive(run.id):
+    if not store.goes_on(run.id):
         click.echo(f"The run is not running now; continue it with  awf resume {run.id}", err=True)
     return 0
 
 
-def _choose(questions: list[OpenQuestion], step: str, run_id: str) -> OpenQuestion:
+def _choose(questions: Sequence[OpenQuestion], step: str, run_id: str) -> OpenQuestion:
     from awf.domain.errors import AwfError
 
     found = [question for question in questions if not step or step in {question.step, question.path}]

@@ -38,8 +38,11 @@ def command() -> None:
 @click.option("--stdio", is_flag=True, help="Serve the one client on standard input and output.")
 @click.option("--unix", default="", metavar="PATH", help="Listen on a Unix socket that only you may enter.")
 @_profile_option
+@click.option(
+    "--shadow", is_flag=True, help="Let every call pass, and record what would be refused or asked."
+)
 def serve_gateway(
-    config: str, host: str | None, port: int | None, stdio: bool, unix: str, profile: str
+    config: str, host: str | None, port: int | None, stdio: bool, unix: str, profile: str, shadow: bool
 ) -> int:
     """Serve until stopped: MCP at /mcp (and /mcp/PROFILE), the older SSE at /sse, a page for people at /.
 
@@ -61,7 +64,33 @@ def serve_gateway(
         raise click.UsageError("--profile is for --stdio; over HTTP each profile has its address, /mcp/NAME.")
     gc.enable()
     app = make_app()
-    return serve(app, ServeOptions(gateway_path(app, config), host, port, stdio, unix, profile))
+    return serve(app, ServeOptions(gateway_path(app, config), host, port, stdio, unix, profile, shadow))
+
+
+@command.command("api")
+@_config_option
+@click.option("--stdio", is_flag=True, help="Serve the one program on standard input and output.")
+@click.option("--unix", default="", metavar="PATH", help="Listen on a Unix socket that only you may enter.")
+@click.option("--workspace", default="", metavar="DIR", help="Where servers work, instead of here.")
+@click.option(
+    "--storage", default="", metavar="DIR", help="Keep grants and the audit there; else nothing is kept."
+)
+def serve_api(config: str, stdio: bool, unix: str, workspace: str, storage: str) -> int:
+    """Serve ToolGateway to programs: JSON-RPC, one message a line (docs/tool-gateway.md).
+
+    Each connection has a gateway of its own, with its own servers, grants and session.
+    """
+    import gc
+
+    from awf.interfaces.tool_gateway.serving import ApiOptions
+    from awf.interfaces.tool_gateway.serving import serve_api as serve
+
+    if stdio == bool(unix):
+        raise click.UsageError("Say either --stdio or --unix PATH.")
+    gc.enable()
+    app = make_app()
+    app.set_up_logging("warning")
+    return serve(ApiOptions(unix, storage, config, workspace), app.masker)
 
 
 @command.command("tools")

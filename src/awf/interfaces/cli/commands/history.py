@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option(
     "-s",
     "--status",
-    type=click.Choice(["running", "waiting", "completed", "failed", "cancelled", "interrupted"]),
+    type=click.Choice(["queued", "running", "waiting", "completed", "failed", "cancelled", "interrupted"]),
     default=None,
 )
 @click.option("--since", metavar="AGE", default="", help="Only runs of the last 30m, 12h, 7d, …")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import sys
-import time
 
 import click
 
 from awf.interfaces.cli.options import listing_options, make_app, run_id_argument, storage_option, use_color
-
-_POLL_SECONDS = 0.1
 
 
 @click.command()
@@ -30,7 +27,7 @@ def command(run_id: str, follow: bool, verbose: int, storage: str | None, output
     view = PlainView(sys.stdout, verbose=verbose + 1, color=use_color())
     after = 0
     while True:
-        alive = store.is_alive(run.id)  # looked at first: what it wrote last is then read below
+        going = store.goes_on(run.id)  # looked at first: what it wrote last is then read below
         for stored in stored_events(store, run.id, after):
             after = stored.seq
             if output == "ndjson":
@@ -38,7 +35,7 @@ def command(run_id: str, follow: bool, verbose: int, storage: str | None, output
             elif (stamped := stamped_from(stored.fields)) is not None:
                 view.on_event(stamped)
         sys.stdout.flush()
-        if not follow or not alive:
+        if not follow or not going:
             view.close()
             return 0
-        time.sleep(_POLL_SECONDS)
+        store.wait_for_news(run.id)

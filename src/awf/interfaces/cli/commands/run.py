@@ -9,6 +9,7 @@ import click
 
 from awf.interfaces.cli.options import input_option, make_app, parse_inputs, require_text, workflow_argument
 from awf.interfaces.cli.running import RunOptions, options_from, run_options, run_to_the_end
+from awf.interfaces.cli.submitting import submission_from, submit, submit_options
 
 if TYPE_CHECKING:
     from awf.application.running.service import Prepared
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
 @workflow_argument
 @input_option
 @click.option("--dry-run", is_flag=True, help="Show the plan and stop; the same as `awf plan`.")
+@submit_options
 @run_options
 def command(workflow: str, given: tuple[str, ...], dry_run: bool, **shared: Any) -> int:
     """Run WORKFLOW, by its name or by the path of its file.
 
     The live view goes to standard error, the workflow's answer to standard output.
     """
-    options = options_from(shared)
+    options, submission = options_from(shared), submission_from(shared)
     app = make_app(**options.flags)
     if dry_run:
         from awf.interfaces.cli.commands.plan import show_plan
@@ -44,6 +46,8 @@ def command(workflow: str, given: tuple[str, ...], dry_run: bool, **shared: Any)
             program, app.execution.inputs(program.main, values, services), services
         )
 
+    if submission.wanted:
+        return submit(app, options, submission, prepare)
     return run_to_the_end(app, options, prepare).exit_status
 
 

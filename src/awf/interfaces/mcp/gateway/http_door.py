@@ -67,6 +67,8 @@ class HttpDoor:
         if isinstance(caller, HttpReply):
             self._book.requested(request.method, caller.status)
             return caller
+        if caller.subject:
+            self._gateway.origins.remember(caller.key, caller.subject)
         headers = admission.headers_for(request) if "origin" in request.headers else ()
         path = request.path
         if path == "/mcp":
@@ -154,6 +156,7 @@ class HttpDoor:
         """Once a second or so."""
         now = asyncio.get_running_loop().time()
         self.streamable.tick(now)
+        self._desk.tick()
         if now - self._pulsed >= PULSE_SECONDS:
             self._pulsed = now
             self.sessions.pulse()

@@ -7,12 +7,14 @@ follows from the head of a request is found out once for each head that a connec
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from awf.application.gateway.client import Client, Exchange
 from awf.domain.mcp import LEGACY_VERSIONS, RpcError
+from awf.domain.ports.http_server import ClientGone
 from awf.interfaces.mcp.gateway.messages import failure, success
 from awf.interfaces.mcp.gateway.newer_era import check_headers, is_newer, modern_client, status_of
 from awf.interfaces.mcp.gateway.reach import AnswerReach
@@ -37,6 +39,7 @@ class _Call(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     params: dict[str, Any]
 
 
+_log = logging.getLogger("awf.gateway")
 _decode = msgspec.json.Decoder(_Call).decode
 
 
@@ -165,20 +168,30 @@ class _Answering:
         if session is not None and session.tasks.get(exchange.id) is self.call:
             del session.tasks[exchange.id]  # before the answer: with it a client may use the id again
         reply: HttpReply | None = None
-        if outcome is None and session is None:
-            self._request.fail()  # it was the client, who has left
-        elif outcome is None:
-            reply = reach.abandon()
-        elif isinstance(outcome, RpcError):
-            status = status_of(outcome) if exchange.client.modern else 200
-            reply = reach.finish(failure(exchange.id, outcome), status)
+        try:
+            reply = self._reply(outcome)
+        except Exception as error:  # noqa: BLE001  whoever waits must get an answer
+            if outcome is not None:
+                _log.error("an answer could not be written", exc_info=error)
+            if not self._stopped:
+                self._request.fail()
         else:
-            reply = reach.finish(success(exchange.id, outcome))
-        if not self._stopped and (outcome is not None or session is not None):
-            self._request.answer(reply)
+            if not self._stopped:
+                self._request.answer(reply)
         del self.call, self._door.pending[reach]
         self._way.admission.release()
         self._door.book.requested("POST", 200 if reply is None else reply.status)
+
+    def _reply(self, outcome: dict[str, Any] | RpcError | None) -> HttpReply | None:
+        reach, exchange = self._reach, self._exchange
+        if outcome is None:
+            if self._way.session is None:
+                raise ClientGone
+            return reach.abandon()
+        if isinstance(outcome, RpcError):
+            status = status_of(outcome) if exchange.client.modern else 200
+            return reach.finish(failure(exchange.id, outcome), status)
+        return reach.finish(success(exchange.id, outcome))
 
     def stop(self) -> None:
         """The server answers in its place."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["ServeOptions", "serve"]
 
 TICK = 1.0
+_SWITCH = 0.001  # seconds; calls are short, and must not wait five times as long for the thread that merges the audit
 GRACE = 10.0  # seconds that calls have to finish when the gateway stops
 _log = logging.getLogger("awf.gateway")
 
@@ -40,6 +41,7 @@ class ServeOptions(NamedTuple):
     stdio: bool = False
     unix: str = ""
     profile: str = ""  # of the client on standard streams
+    shadow: bool = False  # record what would be refused, and refuse nothing
 
 
 def serve(app: App, options: ServeOptions) -> int:
@@ -64,7 +66,7 @@ class _Serving:
         from awf.bootstrap.gateways import GatewayHouse
 
         self._app.set_up_logging("warning")
-        house = GatewayHouse(self._app, self._options.config)
+        house = GatewayHouse(self._app, self._options.config, shadow=self._options.shadow)
         for note in house.notes:
             _tell(note)
         gateway = house.open(alone=streams is not None)
@@ -133,7 +135,7 @@ class _Serving:
         try:
             addresses = await self._open_door(server, listen, gateway)
             door.admission = house.admission(listen, addresses, is_open_to_all)
-            self._announce(house, addresses)
+            self._announce(house, gateway, addresses)
             following = spawn(
                 self._look_and_follow(house, gateway, door, addresses),
                 "following the configuration",
@@ -181,13 +183,13 @@ class _Serving:
         host = f"[{listen.host}]" if ":" in listen.host else listen.host
         return [f"{host}:{port}"]
 
-    def _announce(self, house: GatewayHouse, addresses: list[str]) -> None:
+    def _announce(self, house: GatewayHouse, gateway: Gateway, addresses: list[str]) -> None:
         where = [f"http://{address}/mcp" for address in addresses] or [f"unix:{self._options.unix}"]
         _tell(f"listening on {', '.join(where)}")
         if addresses:
             for name in house.file.profiles:
                 _tell(f"profile {name}: http://{addresses[0]}/mcp/{name}")
-            _tell(f"what goes on: http://{addresses[0]}/")
+            _announce_page(house, gateway, addresses)
 
     # The configuration
 
@@ -199,6 +201,7 @@ class _Serving:
             raise house.located(gateway.fleet.problems)
         await house.configured()
         _calm_collections()
+        sys.setswitchinterval(_SWITCH)
         servers = gateway.fleet.servers.values()
         tools = len(gateway.fleet.offers.view.tools)
         failed = [server.name for server in servers if server.state == "failed"]
@@ -242,6 +245,7 @@ class _Serving:
     async def _take_over(
         self, house: GatewayHouse, gateway: Gateway, door: HttpDoor | None, addresses: list[str]
     ) -> None:
+        gated = gateway.fleet.gate is not None
         try:
             file = house.read_again()
             problems = await gateway.fleet.reload(file)
@@ -259,6 +263,21 @@ class _Serving:
             return
         house.book.reloaded("ok")
         _tell(f"the configuration was taken over: {len(gateway.fleet.offers.view.tools)} tools")
+        if addresses and not gated and gateway.fleet.gate is not None:
+            self._announce_anew(house, gateway, addresses)
+
+    def _announce_anew(self, house: GatewayHouse, gateway: Gateway, addresses: list[str]) -> None:
+        """The page has another address now; without it everything else goes on."""
+        try:
+            _announce_page(house, gateway, addresses)
+        except AwfError as error:
+            _report(error)
+
+
+def _announce_page(house: GatewayHouse, gateway: Gateway, addresses: list[str]) -> None:
+    """With the key by which the gate knows that it is a person who answers; a browser keeps that part to itself."""
+    key = f"#key={house.operator_key()}" if gateway.fleet.gate is not None else ""
+    _tell(f"what goes on: http://{addresses[0]}/{key}")
 
 
 def _calm_collections() -> None:

@@ -1,8 +1,9 @@
 // The page as a whole: which view is shown, what is known, and when it is drawn.
 
 import { byId, visible, write } from "./dom.js";
+import { Approvals } from "./approvals.js";
 import { CallTable, Calls } from "./calls.js";
-import { Live, TokenNeeded, read, token } from "./gateway.js";
+import { Live, TokenNeeded, operator, read, token } from "./gateway.js";
 import { showOverview, showServer } from "./overview.js";
 import { showTool } from "./tool.js";
 import { ToolList } from "./tools.js";
@@ -10,7 +11,7 @@ import { ToolList } from "./tools.js";
 const STATUS_EVERY = 1000;
 const COUNTS_EVERY = 2000; // while nothing but calls happens
 const CALLS_AGAIN = 30_000; // so that nothing stays wrong for long
-const VIEWS = ["loading", "token", "overview", "server", "tools", "calls", "missing"];
+const VIEWS = ["loading", "token", "overview", "server", "tools", "calls", "approvals", "missing"];
 
 const known = { status: null, tools: null, calls: new Calls() };
 let view = { name: "", item: "" };
@@ -19,6 +20,7 @@ let paused = false;
 
 const said = (text) => write(byId("said"), text);
 const list = new ToolList(said);
+const approvals = new Approvals({ said, again: () => approvalsAgain(), tokenNeeded: (error) => askForToken(error) });
 const tables = {
   latest: new CallTable(byId("latest"), "The newest eight, as they come", 8),
   server: new CallTable(byId("server-calls"), "The newest 25, as they come", 25, { server: false }),
@@ -26,6 +28,15 @@ const tables = {
 };
 
 // -- which view
+
+/** The key comes in the address, and must not stay there: addresses are kept, shown and sent around. */
+function takeKey() {
+  const found = /^#key=([\w-]+)$/.exec(location.hash);
+  if (!found) return;
+  operator.set(found[1]);
+  history.replaceState(null, "", location.pathname + location.search);
+  if (known.status) refresh();
+}
 
 function route() {
   const [name, item = ""] = location.hash.slice(1).split("/", 2);
@@ -52,7 +63,7 @@ const headingOf = () => (view.name === "tool" && byId("tool-title")) || document
 
 function show(name) {
   for (const other of VIEWS) byId(`view-${other}`).hidden = other !== name;
-  const current = { overview: "overview", server: "overview", tools: "tools", calls: "calls" }[name] ?? "";
+  const current = { overview: "overview", server: "overview", tools: "tools", calls: "calls", approvals: "approvals" }[name] ?? "";
   for (const link of document.querySelectorAll("nav a")) {
     if (link.hash === `#${current}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -78,12 +89,13 @@ const drawn = {}; // what the heavy parts were last made of
 function draw() {
   if (!byId("view-token").hidden || !known.status || !known.tools) return;
   const { name, item } = view;
-  const title = { tools: "Tools", calls: "Calls", overview: "Overview" }[name] ?? (item || "Not found");
+  const title = { tools: "Tools", calls: "Calls", approvals: "Approvals", overview: "Overview" }[name] ?? (item || "Not found");
   document.title = `${visible(title)} – AWF gateway`;
   if (name === "overview") drawOverview();
   else if (name === "server") drawServer(item);
   else if (name === "tools" || name === "tool") drawTools(item);
   else if (name === "calls") drawCalls();
+  else if (name === "approvals" && known.status.gate) drawApprovals();
   else missing("There is no such view.");
 }
 
@@ -135,6 +147,11 @@ function drawTools(id) {
   return show("tools");
 }
 
+function drawApprovals() {
+  approvals.draw();
+  show("approvals");
+}
+
 const driftOf = (id) => (known.status.drift ?? []).find((one) => one.id === id) ?? null;
 
 // -- calls
@@ -144,7 +161,7 @@ function callWanted() {
   const outcome = byId("call-outcome").value;
   if (!words.length && !outcome) return undefined;
   return (call) => (!outcome || call.outcome === outcome)
-    && words.every((word) => `${call.name} ${call.tool} ${call.server} ${call.client} ${call.code}`.toLowerCase().includes(word));
+    && words.every((word) => `${call.name} ${call.tool} ${call.server} ${call.client} ${call.code} ${call.reason ?? ""}`.toLowerCase().includes(word));
 }
 
 let summarised = 0;
@@ -185,6 +202,7 @@ async function refresh() {
     toolsAreOld = false;
     const [status, tools] = await Promise.all([read("api/status"), old ? read("api/tools") : known.tools]);
     take(status, tools);
+    await approvalsAgain();
   } catch (error) {
     toolsAreOld = true;
     if (error instanceof TokenNeeded) askForToken(error);
@@ -200,15 +218,38 @@ function take(status, tools) {
   if (tools !== known.tools) list.take(tools);
   known.tools = tools;
   write(byId("version"), status.version);
+  byId("nav-approvals").hidden = !status.gate;
   if (first) go({ focus: false });
   else drawSoon();
 }
 
-function news({ calls, skipped, status }) {
+function news({ calls, skipped, status, approvals: asked = false }) {
   known.calls.take(calls);
+  if (asked) approvalsAgain();
   if (skipped) callsAgain();
   toolsAreOld ||= status;
   statusSoon(status ? STATUS_EVERY : COUNTS_EVERY);
+  drawSoon();
+}
+
+let readingApprovals = false;
+let approvalsAreOld = false;
+
+/** At once, and once more if something was asked meanwhile. */
+async function approvalsAgain() {
+  approvalsAreOld = true;
+  if (readingApprovals || !known.status?.gate || !byId("view-token").hidden) return;
+  readingApprovals = true;
+  try {
+    while (approvalsAreOld) {
+      approvalsAreOld = false;
+      approvals.take(await read("api/approvals"));
+    }
+  } catch (error) {
+    if (error instanceof TokenNeeded) askForToken(error); // else the stream tells
+  } finally {
+    readingApprovals = false;
+  }
   drawSoon();
 }
 
@@ -275,6 +316,7 @@ async function begin() {
 
 function forget() {
   token.forget();
+  operator.forget();
   location.reload();
 }
 
@@ -288,7 +330,8 @@ byId("skip").addEventListener("click", (event) => {
   event.preventDefault();
   byId("main").focus();
 });
-addEventListener("hashchange", () => go({ focus: true }));
+addEventListener("hashchange", () => { takeKey(); go({ focus: true }); });
 setInterval(callsAgain, CALLS_AGAIN);
 setInterval(() => { if (!document.hidden) statusSoon(STATUS_EVERY); }, 10_000);
+takeKey();
 begin();

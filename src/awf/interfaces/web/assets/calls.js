@@ -125,5 +125,6 @@ const linked = (address, text) => (address ? make("a", { href: address }, text) 
 
 function outcome(call) {
   const [word, tone] = Object.hasOwn(OUTCOMES, call.outcome) ? OUTCOMES[call.outcome] : [call.outcome, "quiet"];
-  return [badge(word, tone), call.code && ["\u00a0", make("code", { class: "faint" }, call.code)]];
+  return [badge(word, tone), call.code && ["\u00a0", make("code", { class: "faint" }, call.code)],
+    call.reason && make("span", { class: "faint block" }, call.reason)];
 }

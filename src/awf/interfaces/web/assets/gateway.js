@@ -1,6 +1,8 @@
-// What the page asks of the gateway: three lists, and a stream of what happens. The token lives in this tab only.
+// What the page asks of the gateway: its lists, a stream of what happens, and answers to questions of the gate. The token
+// and the operator key live in this tab only.
 
 const TOKEN = "awf-gateway-token";
+const KEY = "awf-gateway-operator";
 const SILENCE = 40_000; // the gateway says something every 15 seconds
 const LONGEST_WAIT = 15_000;
 
@@ -14,36 +16,58 @@ export class TokenNeeded extends Error {
 
 export class Refused extends Error {}
 
-export const token = {
-  get: () => sessionStorage.getItem(TOKEN) ?? "",
+/** The operator key is not the one of this gateway. */
+export class KeyRefused extends Refused {}
+
+const kept = (name) => ({
+  get: () => sessionStorage.getItem(name) ?? "",
   set(value) {
-    sessionStorage.setItem(TOKEN, value);
-  },
-  forget() {
-    sessionStorage.removeItem(TOKEN);
+    sessionStorage.setItem(name, value);
     known.clear();
   },
-};
+  forget() {
+    sessionStorage.removeItem(name);
+    known.clear();
+  },
+});
+
+export const token = kept(TOKEN);
+export const operator = kept(KEY);
 
 const known = new Map();
 
-async function ask(path, headers = {}, signal = undefined) {
+async function send(path, { headers = {}, ...more } = {}) {
   const asked = { ...headers };
   const sent = token.get();
   if (sent) asked.Authorization = `Bearer ${sent}`;
-  const answer = await fetch(path, { headers: asked, signal, cache: "no-store", credentials: "same-origin" });
+  if (operator.get()) asked["X-AWF-Operator"] = operator.get();
+  const answer = await fetch(path, { headers: asked, cache: "no-store", credentials: "same-origin", ...more });
   if (answer.status === 401) throw new TokenNeeded(sent);
+  return answer;
+}
+
+async function ask(path, headers = {}, signal = undefined) {
+  const answer = await send(path, { headers, signal });
   if (!answer.ok && answer.status !== 304) throw new Refused(`The gateway answered ${answer.status}.`);
   return answer;
+}
+
+/** Answers a question of the gate. Throws what the gateway says against it. */
+export async function answerQuestion(id, granted) {
+  const headers = { "Content-Type": "application/json" };
+  const answer = await send(`api/approvals/${encodeURIComponent(id)}`, { method: "POST", headers, body: JSON.stringify({ granted }) });
+  if (answer.status === 403) throw new KeyRefused("The gateway does not accept the key of this tab.");
+  if (!answer.ok) throw new Refused((await answer.text()).trim() || `The gateway answered ${answer.status}.`);
 }
 
 /** The list, or the very same object as last time if nothing has changed. */
 export async function read(path) {
   const before = known.get(path);
+  const key = operator.get();
   const answer = await ask(path, before ? { "If-None-Match": before.etag } : {});
   if (answer.status === 304) return before.value;
   const value = await answer.json();
-  known.set(path, { etag: answer.headers.get("ETag"), value });
+  if (key === operator.get()) known.set(path, { etag: answer.headers.get("ETag"), value });
   return value;
 }
 

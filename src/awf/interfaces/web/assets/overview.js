@@ -25,6 +25,7 @@ export function showOverview(place, status, tools) {
     part(troubles(status)),
     make("h2", {}, "Servers"),
     status.servers.length ? servers(status.servers) : make("p", { class: "faint" }, "The configuration names no server."),
+    part(contexts(status.gate)),
     part(drift(status.drift ?? [])),
     part(profiles(status.profiles ?? [])),
     make("p", { class: "faint after" }, "Configuration ", make("code", {}, status.config), `, read again ${counted(status.reloads, "time")}.`));
@@ -41,6 +42,7 @@ function tiles(status, tools) {
     tile("Tools", `${count(tools.filter(isPublished).length)} published`, counted((status.profiles ?? []).length, "profile")),
     tile("Calls", count(calls), `${counted(errors, "error")}, ${count(status.in_flight)} running`),
     tile("Clients", counted(status.sessions, "session"), counted(status.streams, "open stream")),
+    status.gate && tile("Gate", status.gate.shadow ? "Shadow mode" : "On", counted(raised(status.gate), "context has", "contexts have") + " read something"),
     tile("Running for", since(status.started), `since ${moment(status.started)}`));
 }
 
@@ -48,10 +50,13 @@ function tiles(status, tools) {
 function troubles(status) {
   const found = [...(status.problems ?? [])];
   if (status.reload_error) found.unshift(`The changed configuration was not taken over: ${status.reload_error}`);
-  if (!found.length) return null;
-  return make("section", { class: "note", "aria-labelledby": "problems-title" },
+  if (status.gate?.trouble) found.push(status.gate.trouble);
+  const shadow = status.gate?.shadow && make("p", { class: "note" }, make("strong", {}, "Shadow mode. "),
+    "The gate decides about every call and records what it would have done, but refuses nothing.");
+  if (!found.length) return shadow;
+  return [shadow, make("section", { class: "note", "aria-labelledby": "problems-title" },
     make("h2", { id: "problems-title" }, counted(found.length, "problem")),
-    make("ul", {}, found.map((text) => make("li", {}, text))));
+    make("ul", {}, found.map((text) => make("li", {}, text))))];
 }
 
 function servers(all) {
@@ -64,6 +69,25 @@ function servers(all) {
 }
 
 const number = (key, value) => cell(key[0].toUpperCase() + key.slice(1), count(value), { class: "number" });
+
+const raised = (gate) => gate.contexts.length + gate.more_contexts;
+
+/** Contexts whose agents have read what is not for everyone, or what nobody vouches for. */
+function contexts(gate) {
+  if (!gate?.contexts.length) return null;
+  return [make("h2", {}, "Contexts with a raised label"),
+    table("What agents have read so far decides what is open to them", ["Context", "Label", "Raised by", "When"], gate.contexts.map((one) => row({},
+      head(make("code", {}, one.id)),
+      cell("Label", labels(one)),
+      cell("Raised by", one.raised_by ? make("code", {}, one.raised_by) : "its parent"),
+      cell("When", one.raised ? moment(one.raised) : "when it was made")))),
+    gate.more_contexts > 0 && make("p", { class: "faint" }, `${counted(gate.more_contexts, "more")}: `, make("code", {}, "awf gateway context list"), ".")];
+}
+
+const labels = (one) => [
+  one.confidentiality !== "public" && [badge(one.confidentiality, one.confidentiality === "secret" ? "bad" : "warn"), " "],
+  one.integrity !== "trusted" && badge(one.integrity, "warn"),
+];
 
 function drift(all) {
   if (!all.length) return null;

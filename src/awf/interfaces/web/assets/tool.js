@@ -2,7 +2,7 @@
 
 import { badge, cell, fill, make, row, serverLink, table, visible } from "./dom.js";
 import { WORDS, compare, isPublished, outline } from "./difference.js";
-import { counted } from "./words.js";
+import { counted, duration } from "./words.js";
 
 const LINES_AT_ONCE = 1500;
 const LONGEST_TEXT = 8000;
@@ -21,6 +21,7 @@ export function showTool(place, tool, drift) {
     make("p", { class: "marks" }, marks(tool, compared, drift)),
     warning(tool, drift),
     facts(tool),
+    known(tool.gate),
     compared ? published(tool, compared) : withheld(tool));
 }
 
@@ -70,6 +71,31 @@ function facts(tool) {
     entry("Server", make("a", { href: serverLink(tool.server) }, tool.server)),
     entry("Id in the configuration", make("code", {}, tool.id)),
     entry("Profiles", profiles));
+}
+
+/** What the gate knows of it before it is called. */
+function known(gate) {
+  if (!gate) return null;
+  const entry = (name, ...value) => make("div", {}, make("dt", {}, name), make("dd", {}, value));
+  const codes = (all, nothing) => (all.length ? all.map((one, at) => [at ? ", " : "", make("code", {}, one)]) : nothing);
+  return [
+    make("h3", {}, "What the gate knows"),
+    gate.refusal && make("p", { class: "note" }, gate.refusal),
+    make("dl", { class: "facts" },
+      entry("Action", gate.action ? make("code", {}, gate.action) : "nobody says", gate.only_reads && " (only reads)"),
+      entry("Judged as", codes(gate.judged_as, "nothing")),
+      entry("Results are", gate.classification, ", ", gate.integrity),
+      entry("Reaches others", gate.open_world ? "yes; closed to contexts that know something secret" : "no"),
+      entry("Needs a grant of", codes(gate.required, "nothing")),
+      entry("Needs approval", gate.confirmation ? "each call" : "only where the policy says so"),
+      entry("Limits", limits(gate.limits))),
+    gate.notes.length > 0 && make("ul", { class: "faint" }, gate.notes.map((one) => make("li", {}, one))),
+  ];
+}
+
+function limits({ timeout_ms: time, max_output_bytes: bytes, max_output_lines: lines }) {
+  const found = [time && duration(time), bytes && counted(bytes, "byte"), lines && counted(lines, "line")].filter(Boolean);
+  return found.length ? found.join(", ") : "none";
 }
 
 function longText(text, otherwise) {

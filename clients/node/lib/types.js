@@ -1,0 +1,2 @@
+// Made by `make docs` from src/awf/domain/manifest.py. Do not edit.
+export {};

@@ -1,0 +1,183 @@
+/** JSON-RPC over the standard streams of a program that is started: one message a line. */
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { GatewayError, type GatewayProblem } from "./errors.js";
+
+export interface Started {
+  command: string;
+  args: string[];
+  cwd: string | undefined;
+  env: Record<string, string | undefined>;
+}
+
+interface Waiting {
+  resolve: (value: unknown) => void;
+  reject: (error: Error) => void;
+}
+
+interface Answer {
+  id?: unknown;
+  method?: unknown;
+  params?: unknown;
+  result?: unknown;
+  error?: { code?: unknown; message?: unknown; data?: unknown };
+}
+
+const LAST_WORDS = 2000; // characters of standard error that an error may quote
+const LONGEST = 64 * 1024 * 1024; // of one answer
+const GRACE_MS = 5000;
+
+export class Lines {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<void>;
+  readonly #onEvent: (event: unknown) => void;
+  readonly #waiting = new Map<number, Waiting>();
+  #rest: Buffer[] = [];
+  #kept = 0;
+  #last = 0;
+  #said = "";
+  #over: GatewayError | undefined;
+
+  constructor(started: Started, onEvent: (event: unknown) => void) {
+    this.#onEvent = onEvent;
+    this.#child = spawn(started.command, started.args, {
+      cwd: started.cwd,
+      env: started.env,
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    this.#ended = new Promise((resolve) => {
+      this.#child.once("error", (error) => {
+        this.#lose(`\`${started.command}\` could not be started: ${error.message}`);
+        resolve();
+      });
+      this.#child.once("close", (status, signal) => {
+        this.#lose(`The gateway's process has ended (${signal ?? `status ${status}`}). ${this.#said}`.trim());
+        resolve();
+      });
+    });
+    this.#child.stdin?.on("error", () => undefined); // its end is told by `close`
+    this.#child.stdout?.on("data", (data: Buffer) => this.#hear(data));
+    this.#child.stderr?.setEncoding("utf8");
+    this.#child.stderr?.on("data", (text: string) => {
+      this.#said = (this.#said + text).slice(-LAST_WORDS);
+    });
+    this.#letGo();
+  }
+
+  /** Nobody has to close it for the program to end: only calls that wait keep it going. */
+  #letGo(): void {
+    this.#child.unref();
+    for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) {
+      (stream as unknown as { unref?: () => void } | null)?.unref?.();
+    }
+  }
+
+  #hold(held: boolean): void {
+    const verb = held ? "ref" : "unref";
+    this.#child[verb]();
+    (this.#child.stdout as unknown as Record<string, (() => void) | undefined> | null)?.[verb]?.();
+  }
+
+  request(method: string, params: unknown[], signal?: AbortSignal): Promise<unknown> {
+    if (this.#over !== undefined) {
+      return Promise.reject(this.#over);
+    }
+    if (signal?.aborted) {
+      return Promise.reject(signal.reason as Error);
+    }
+    let line: string;
+    const id = ++this.#last;
+    try {
+      line = JSON.stringify({ jsonrpc: "2.0", id, method, params });
+    } catch (error) {
+      const text = `A value has no JSON form: ${(error as Error).message}`;
+      return Promise.reject(new GatewayError("USER.GATEWAY.INVALID_CALL", text));
+    }
+    return new Promise((resolve, reject) => {
+      const abort = (): void => this.#write({ jsonrpc: "2.0", method: "cancel", params: { id } });
+      const done = (): void => {
+        signal?.removeEventListener("abort", abort);
+        this.#waiting.delete(id);
+        if (this.#waiting.size === 0) {
+          this.#hold(false);
+        }
+      };
+      signal?.addEventListener("abort", abort, { once: true });
+      this.#waiting.set(id, {
+        resolve: (value) => (done(), resolve(value)),
+        reject: (error) => (done(), reject(signal?.aborted ? (signal.reason as Error) : error)),
+      });
+      this.#hold(true);
+      this.#child.stdin?.write(`${line}\n`);
+    });
+  }
+
+  /** Waits until the process is gone; one that does not go is made to. */
+  async close(): Promise<void> {
+    this.#over ??= new GatewayError("USER.GATEWAY.CLOSED", "The tool gateway is closed.", "Make a new one.");
+    this.#child.ref();
+    this.#child.stdin?.end();
+    const timers = (["SIGTERM", "SIGKILL"] as const).map((name, at) =>
+      setTimeout(() => this.#child.kill(name), GRACE_MS * (at + 1)),
+    );
+    await this.#ended;
+    timers.forEach(clearTimeout);
+  }
+
+  #write(message: object): void {
+    this.#child.stdin?.write(`${JSON.stringify(message)}\n`);
+  }
+
+  #hear(data: Buffer): void {
+    let start = 0;
+    for (let end = data.indexOf(10); end >= 0; end = data.indexOf(10, start)) {
+      const line = Buffer.concat([...this.#rest, data.subarray(start, end)]).toString("utf8");
+      this.#rest = [];
+      this.#kept = 0;
+      start = end + 1;
+      this.#take(line);
+    }
+    if (start < data.length) {
+      this.#rest.push(data.subarray(start));
+      this.#kept += data.length - start;
+      if (this.#kept > LONGEST) {
+        this.#rest = [];
+        this.#child.kill();
+      }
+    }
+  }
+
+  #take(line: string): void {
+    let message: Answer;
+    try {
+      message = JSON.parse(line) as Answer;
+    } catch {
+      this.#lose(`The gateway said something that is not JSON: ${line.slice(0, 200)}`);
+      this.#child.kill();
+      return;
+    }
+    if (message.method === "event") {
+      this.#onEvent(message.params);
+      return;
+    }
+    const waiting = typeof message.id === "number" ? this.#waiting.get(message.id) : undefined;
+    if (waiting !== undefined && message.error !== undefined) {
+      waiting.reject(asError(message.error));
+    } else {
+      waiting?.resolve(message.result);
+    }
+  }
+
+  #lose(message: string): void {
+    this.#over ??= new GatewayError("CLIENT.LOST", message, "Make a new one.");
+    for (const waiting of [...this.#waiting.values()]) {
+      waiting.reject(this.#over);
+    }
+  }
+}
+
+function asError(error: NonNullable<Answer["error"]>): GatewayError {
+  const data = (error.data ?? {}) as { code?: string; hint?: string; problems?: GatewayProblem[] };
+  const code = data.code ?? `RPC.${String(error.code)}`;
+  return new GatewayError(code, String(error.message), data.hint ?? "", data.problems ?? []);
+}

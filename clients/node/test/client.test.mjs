@@ -1,0 +1,125 @@
+// What is particular to the Node class: its process, its errors, its events.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { GatewayError, ToolGateway } from "../lib/index.js";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const folder = process.env.AWF_CASES ?? join(here, "../../../tests/contracts/tool_gateway");
+const text = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
+const tools = [
+  { name: "echo", description: "Say it again", inputSchema: text },
+  { name: "slow", description: "Never answer", inputSchema: { type: "object" } },
+];
+const config = {
+  serverId: "kb",
+  transport: "stdio",
+  command: process.env.AWF_CASES_PYTHON ?? "python3",
+  args: [join(folder, "tool_server.py")],
+  manifest: { serverId: "kb", name: "KB", version: "1", tools },
+};
+
+async function using(gateway, work) {
+  try {
+    await work(gateway);
+  } finally {
+    await gateway.close();
+  }
+}
+
+test("it refuses to be made where it is switched off", () => {
+  assert.throws(() => new ToolGateway({ env: { AWF_GATEWAY_DISABLE: "1" } }), { code: "CLIENT.DISABLED" });
+});
+
+test("a command that cannot be started is told by the first call", async () => {
+  await using(new ToolGateway({ command: ["/no/such/awf"] }), async (gateway) => {
+    await assert.rejects(gateway.listTools(), { name: "GatewayError", code: "CLIENT.LOST" });
+  });
+});
+
+test("a command that is something else is told, too", async () => {
+  const command = [process.execPath, "-e", "console.log('hello')"];
+  await using(new ToolGateway({ command }), async (gateway) => {
+    await assert.rejects(gateway.getSnapshot(), { code: "CLIENT.LOST" });
+  });
+});
+
+test("wrong options are told by the first call, with all that is wrong", async () => {
+  await using(new ToolGateway({ config: { policy: { rulez: [] }, listen: {} } }), async (gateway) => {
+    await assert.rejects(gateway.listTools(), (error) => {
+      assert.ok(error instanceof GatewayError);
+      assert.equal(error.code, "USER.GATEWAY.INVALID_FILE");
+      assert.ok(error.problems.length >= 1);
+      assert.ok(error.hint);
+      return true;
+    });
+  });
+});
+
+test("after close nothing can be called, and closing again does no harm", async () => {
+  const gateway = new ToolGateway();
+  await gateway.listTools();
+  await gateway.close();
+  await gateway.close();
+  await assert.rejects(gateway.listTools(), { code: "USER.GATEWAY.CLOSED" });
+});
+
+test("many calls at once each get their own answer", async () => {
+  await using(new ToolGateway(), async (gateway) => {
+    await gateway.registerServer(config);
+    const said = Array.from({ length: 300 }, (_, at) => `${at} ${"ä€😀".repeat(at)}`);
+    const results = await Promise.all(
+      said.map((one) => gateway.callTool({ toolId: "kb:echo", arguments: { text: one } })),
+    );
+    assert.deepEqual(results.map((one) => one.content[0].text), said);
+  });
+});
+
+test("listeners hear of servers and calls until they have enough", async () => {
+  await using(new ToolGateway(), async (gateway) => {
+    const heard = [];
+    const stop = gateway.subscribe((event) => heard.push(event.type));
+    await gateway.registerServer(config);
+    await gateway.callTool({ toolId: "kb:echo", arguments: { text: "a" } });
+    await gateway.callTool({ toolId: "kb:none", arguments: {} });
+    assert.deepEqual(heard, ["server_registered", "tool_called", "tool_completed", "tool_error"]);
+    stop();
+    await gateway.reset();
+    assert.equal(heard.length, 4);
+  });
+});
+
+test("a call that is given up ends", async () => {
+  await using(new ToolGateway(), async (gateway) => {
+    await gateway.registerServer(config);
+    const giving = new AbortController();
+    gateway.subscribe((event) => event.type === "tool_called" && giving.abort(new Error("enough")));
+    const call = gateway.callTool({ toolId: "kb:slow", arguments: {} }, { signal: giving.signal });
+    await assert.rejects(call, { message: "enough" });
+    assert.equal((await gateway.callTool({ toolId: "kb:echo", arguments: { text: "on" } })).success, true);
+  });
+});
+
+test("what has no JSON form is refused before it is sent", async () => {
+  await using(new ToolGateway(), async (gateway) => {
+    const round = {};
+    round.round = round;
+    await assert.rejects(gateway.callTool({ toolId: "kb:echo", arguments: round }), {
+      code: "USER.GATEWAY.INVALID_CALL",
+    });
+  });
+});
+
+test("a program that forgets to close it ends all the same", async () => {
+  const script = `
+    import { ToolGateway } from ${JSON.stringify(new URL("../lib/index.js", import.meta.url).href)};
+    const gateway = new ToolGateway();
+    console.log((await gateway.listTools()).length);
+  `;
+  const run = promisify(execFile)(process.execPath, ["--input-type=module", "-e", script]);
+  assert.equal((await run).stdout, "0\n");
+});
