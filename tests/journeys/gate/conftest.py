@@ -25,6 +25,7 @@ def _load(known: str, path: Path):
 harness = _load("journeys_harness", HERE.parent / "harness.py")
 stage = _load("gateway_hostile_stage", HERE.parent / "gateway_hostile" / "stage.py")
 
+desks = _load("journeys_acp_acp_desk", HERE.parent / "acp" / "acp_desk.py")
 office_file = _load("journeys_gate_files", HERE / "files.py").office_file
 
 
@@ -97,3 +98,20 @@ def opened(journey, noted):
 @pytest.fixture(name="stage")
 def _stage():
     return stage
+
+
+@pytest.fixture
+def words():
+    """What workflows for editors are made of."""
+    return desks
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A person's folders for an editor. In the end nothing may be left running."""
+    here = desks.Desk(tmp_path)
+    try:
+        yield here
+        here.nothing_is_left()
+    finally:
+        here.clean_up()
