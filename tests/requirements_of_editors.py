@@ -103,7 +103,6 @@ LEDGER: dict[str, tuple[str, list[str]]] = {
             "tests/application/editor/test_approvals.py::test_a_step_is_shown_before_it_is_asked_about_and_runs_when_allowed",
             "tests/application/editor/test_approvals.py::test_a_tool_call_is_asked_about_with_its_tool_and_arguments",
             "tests/application/editor/test_approvals.py::test_an_approval_beside_a_conversation_that_waits_keeps_the_turn_open",
-            "tests/journeys/acp/test_acp_gate.py::test_a_call_that_has_to_be_approved_is_asked_about_in_the_editor",
         ],
     ),
     "F102 FR-010": (
