@@ -11,6 +11,7 @@ from awf.application.gate.contexts import LabelChange
 from awf.application.gate.flights import Flights
 from awf.application.gate.origin import Origin
 from awf.application.gate.passage import Passage
+from awf.application.gate.telling import Listeners
 from awf.application.running.tasks import spawn
 from awf.domain.label import PLAIN, Label
 
@@ -29,7 +30,7 @@ def change(context: str, label: Label) -> LabelChange:
 
 
 async def test_only_calls_of_that_context_are_stopped_and_each_once():
-    flights, mine, other = Flights(), passage("a"), passage("b")
+    flights, mine, other = Flights(Listeners().add), passage("a"), passage("b")
     tasks = [spawn(asyncio.Event().wait(), "a call", awaited=True) for _ in range(2)]
     mine.task, other.task = tasks
     flights.begin(mine)
@@ -45,14 +46,14 @@ async def test_only_calls_of_that_context_are_stopped_and_each_once():
 
 
 async def test_what_is_only_untrusted_stops_nothing():
-    flights, mine = Flights(), passage("a")
+    flights, mine = Flights(Listeners().add), passage("a")
     flights.begin(mine)
     flights.changed(change("a", Label("public", "untrusted")))
     assert mine.revoked == ""
 
 
 async def test_a_call_that_has_ended_is_forgotten():
-    flights, mine = Flights(), passage("a")
+    flights, mine = Flights(Listeners().add), passage("a")
     flights.begin(mine)
     flights.end(mine)
     flights.end(mine)
@@ -60,7 +61,7 @@ async def test_a_call_that_has_ended_is_forgotten():
 
 
 async def test_a_call_that_has_not_left_yet_is_told_and_not_cancelled():
-    flights, mine = Flights(), passage("a")
+    flights, mine = Flights(Listeners().add), passage("a")
     mine.under_way = False
     flights.begin(mine)
     flights.changed(change("a", Label("secret")))
@@ -68,3 +69,19 @@ async def test_a_call_that_has_not_left_yet_is_told_and_not_cancelled():
     task = asyncio.current_task()
     assert task is not None
     assert not task.cancelling()
+
+
+async def test_it_listens_only_while_there_is_something_to_stop():
+    listeners: Listeners[LabelChange] = Listeners()
+    flights, mine, other = Flights(listeners.add), passage("a"), passage("b")
+    mine.under_way = other.under_way = False
+    flights.begin(mine)
+    flights.begin(other)
+    flights.end(mine)
+    listeners.tell(change("b", Label("secret")))
+    assert other.revoked
+    flights.end(other)
+    assert listeners._all == []
+    flights.begin(mine)
+    listeners.tell(change("a", Label("secret")))
+    assert mine.revoked

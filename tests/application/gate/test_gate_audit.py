@@ -73,6 +73,11 @@ async def test_what_was_done_and_cannot_be_recorded_is_kept_back(lab):
     assert failure.value.code == "EXECUTION_FAILED"
     assert "kept back" in failure.value.message
     assert "balance" not in failure.value.message
+    lab.audit.refusal = ""
+    await lab.call(lab.tool("files:read"))
+    effects = [entry for entry in lab.of_kind("effect") if entry.tool_id == "files:write"]
+    assert [(entry.success, entry.details) for entry in effects] == [(True, {"recordedLate": True})]
+    assert not await lab.audit.open_calls()
 
 
 async def test_a_reading_call_whose_effect_cannot_be_recorded_is_answered_and_recorded_later(lab):

@@ -140,6 +140,33 @@ async def test_a_call_under_way_to_others_is_stopped_and_its_server_is_told(gate
     await until(lambda: web.seen("notifications/cancelled"))
 
 
+async def test_a_call_under_way_is_stopped_also_when_another_file_counts_by_now(gated):
+    house = await gated()
+    held = house.memory["web"].hold("fetch")
+    visitor = await house.visitor()
+    fetching = visitor.begin("tools/call", {"name": "fetch"})
+    async with asyncio.timeout(PATIENT):
+        await held.reached()
+    again = house.file_of(house.memory, overrides=LEVELS, policy=Policy(), approvals=Approvals(wait=60))
+    assert not await house.gateway.fleet.reload(again)
+    await visitor.call("read")
+    assert is_refused(await fetching.answer())
+
+
+async def test_a_reset_while_a_secret_is_on_its_way_does_not_make_it_forgotten(gated, gate):
+    house = await gated()
+    visitor = await house.visitor()
+    await visitor.call("read")
+    held = house.memory["files"].hold("read")
+    reading = visitor.begin("tools/call", {"name": "read"})
+    async with asyncio.timeout(PATIENT):
+        await held.reached()
+    await gate.store.contexts.reset("gateway")  # by another process
+    house.memory["files"].release("read")
+    assert said(await reading.answer()) == "secret words"
+    assert (await gate.store.contexts.find("gateway")).label == Label("confidential")
+
+
 async def test_a_name_that_was_not_minted_is_refused(gated, gate):
     house = await gated(levels=Levels(contexts="minted"))
     visitor = await house.modern()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from awf.application.gate.contexts import LabelChange
     from awf.application.gate.passage import Passage
 
@@ -12,13 +14,19 @@ __all__ = ["Flights"]
 
 
 class Flights:
-    def __init__(self) -> None:
+    """It listens while there is anything to stop, also when another gate has taken the place of its own."""
+
+    def __init__(self, listen: Callable[[Callable[[LabelChange], None]], Callable[[], None]]) -> None:
+        self._listen = listen
+        self._forget: Callable[[], None] | None = None
         self._by_context: dict[str, set[Passage]] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._by_context.values()))
 
     def begin(self, passage: Passage) -> None:
+        if self._forget is None:
+            self._forget = self._listen(self.changed)
         self._by_context.setdefault(passage.origin.context, set()).add(passage)
 
     def end(self, passage: Passage) -> None:
@@ -27,6 +35,9 @@ class Flights:
             flying.discard(passage)
             if not flying:
                 del self._by_context[passage.origin.context]
+        if not self._by_context and self._forget is not None:
+            self._forget()
+            self._forget = None
 
     def changed(self, change: LabelChange) -> None:
         """What was sent already cannot be called back; nothing more is sent, and no answer comes in."""

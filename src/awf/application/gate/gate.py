@@ -95,12 +95,7 @@ class Gate:
         self._admitting = Admitting(parts.contexts, parts.grants)
         self._confirming = Confirming(parts.desk, parts.redactor)
         self._releasing = Releasing(parts.spooler, parts.redactor)
-        self._flights = Flights()
-        self._forget = parts.contexts.listen(self._flights.changed)
-
-    def close(self) -> None:
-        """Another gate takes its place. Calls that are in it go through it to the end."""
-        self._forget()
+        self._flights = Flights(parts.contexts.listen)
 
     # Tools
 
@@ -253,6 +248,9 @@ class Gate:
         try:
             await self._ended(passage, code, released.output_hash, needed=tool.facts.consequential)
         except AuditUnavailable as reason:
+            self.lost(
+                passage, code, released.output_hash
+            )  # it has happened: that has to be in the record later
             text = f"{tool.facts.name} was called, but what came of it cannot be recorded ({reason}), so it is kept back."
             raise ToolFailure("EXECUTION_FAILED", text) from reason
         return released.result
@@ -325,6 +323,8 @@ class Gate:
         open_call, tool = passage.open_call, passage.tool
         if open_call is None or "_meta" in raw or raw.get("isError") is True:
             return None
+        if tool.told is not None and not self._has(passage, tool.label):
+            return None
         encoded = canonical(raw)
         if tool.bounds is not None and limited(raw, tool.bounds, encoded) is not None:
             return None
@@ -346,9 +346,9 @@ class Gate:
             raise
         return await self._handed_over(passage, released)
 
-    def lost(self, passage: Passage, error: str) -> None:
-        """It comes to nothing. What cannot be recorded now is recorded later."""
-        self.recorder.keep_or_record(self._effect(passage, error))
+    def lost(self, passage: Passage, error: str, output: str = "") -> None:
+        """The agent gets nothing of it. What cannot be recorded now is recorded later."""
+        self.recorder.keep_or_record(self._effect(passage, error, output))
 
     def _effect(self, passage: Passage, error: str, output: str = "") -> AuditEntry:
         taken = int((self._monotonic() - passage.began) * 1000)

@@ -159,9 +159,7 @@ class Fleet:
             return problems
         gone = [server for name, server in self.servers.items() if name not in kept]
         self.file, self.servers, self.problems = file, servers, []
-        before, self.gate = self.gate, self._gate_of(file)
-        if before is not None:
-            before.close()
+        self.gate = self._gate_of(file)
         self._accept(checked)
         self._seen.clear()
         self._publish(view)

@@ -217,7 +217,6 @@ class ToolGatewayService:
                 await self._let_go()
         finally:
             self._deaf()
-            self._parts.gate.close()
             await self._parts.close()
 
     async def _let_go(self) -> None:
