@@ -20,7 +20,7 @@ OWN_VARIABLES = frozenset({
 })  # fmt: skip
 # A command of a run may call awf again; then it inherits these.
 SET_BY_AWF = frozenset({
-    "AWF_RUN_ID", "AWF_STEP", "AWF_ATTEMPT", "AWF_PROCESS_TOKEN", "AWF_PLUGIN", "AWF_PLUGIN_DIR", "AWF_PROJECT_DIR",
+    "AWF_RUN_ID", "AWF_STEP", "AWF_CONTEXT", "AWF_ATTEMPT", "AWF_PROCESS_TOKEN", "AWF_PLUGIN", "AWF_PLUGIN_DIR", "AWF_PROJECT_DIR",
     "AWF_CODEX_API_KEY",
 })  # fmt: skip
 
