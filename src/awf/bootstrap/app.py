@@ -403,6 +403,8 @@ class App(Guarded):
             return
         if "runner" in built:
             await self.runner.close()
+        if "gate_rooms" in built:
+            await self.gate_rooms.recorder.finish()
         if "audit" in built:
             await self.audit.close()
         if built.get("sandbox") is not None:

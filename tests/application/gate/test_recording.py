@@ -77,3 +77,17 @@ async def test_changes_are_noted_with_their_details_in_the_words_of_the_record()
     made = log.entries[0]
     assert (made.kind, made.tool_id, made.context) == ("approval_resolved", "a:b", "c")
     assert made.details == {"approvalId": "x", "decidedBy": "ann"}
+
+
+async def test_what_is_still_kept_at_the_end_is_added_or_its_loss_is_told(caplog):
+    log = Log()
+    recorder = Recorder(log, lambda: 5.0)
+    await recorder.finish()
+    assert log.entries == []
+    log.broken = True
+    await recorder.record(entry(1), needed=False)
+    await recorder.finish()
+    assert "1 entries of the audit are lost: the disk is full" in caplog.text
+    log.broken = False
+    await recorder.finish()
+    assert [one.kind for one in log.entries] == ["audit_gap", "decision"]

@@ -100,3 +100,17 @@ def test_a_log_that_was_taken_away_lets_nothing_pass_unrecorded(opened, journey,
     done = [event for event in person.calls_of("office:write") if event["outcome"] == "success"]
     assert len(done) == len(noted("write"))
     person.is_sound()
+
+
+def test_a_gateway_that_is_stopped_while_nothing_can_be_recorded_says_what_is_lost(
+    opened, journey, small_disk, until
+):
+    disk = small_disk("8m")
+    journey.environment["AWF_STORAGE"] = str(disk / "runs")
+    house = opened()
+    assert house.client.call("look").text == "look: done"
+    fill(disk)
+    until(lambda: is_refused(house.client.call("write")), "the end of what is left of the last block")
+    assert house.client.call("look").text == "look: done"
+    house.stop()
+    assert "entries of the audit are lost" in house.said

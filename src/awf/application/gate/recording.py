@@ -79,6 +79,16 @@ class Recorder:
         more = {_camel(key): value for key, value in details.items() if key not in _OWN}
         await self.record(AuditEntry(kind=kind, created_at=self._clock(), details=more, **own), needed=needed)
 
+    async def finish(self) -> None:
+        """Nothing comes any more: what was kept in memory is added now, or lost, and then that is told."""
+        if not self._missed or self.log is None:
+            return
+        try:
+            async with self._catching_up:
+                await self._catch_up(self.log)
+        except AuditUnavailable as reason:
+            _log.error("%d entries of the audit are lost: %s", len(self._missed) + self._lost, reason)
+
     def _keep(self, entry: AuditEntry, reason: AuditUnavailable) -> None:
         if not self._missed:
             _log.error(
