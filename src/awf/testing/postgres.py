@@ -39,6 +39,7 @@ class TestPostgres:
         self._folder.chmod(0o755)  # the server runs as another user when the tests run as root
         self._server = PostgresServer(data, cleanup_mode="stop")
         self._server.start()
+        self._is_ours()
         if not self._durable:
             self.execute("ALTER SYSTEM SET fsync = off")
         self.execute("ALTER SYSTEM SET max_connections = 300")
@@ -79,6 +80,15 @@ class TestPostgres:
 
     def resume(self) -> None:
         self._server.ensure_postgres_running()
+        self._is_ours()
+
+    def _is_ours(self) -> None:
+        """It detaches itself, and comes back to a process that adopts orphans: nobody may take it for one."""
+        from awf.infrastructure.processes.descendants import household
+
+        number = (self._server.pgdata / "postmaster.pid").read_text(encoding="utf-8").split()[0]
+        with household.lock:
+            household.own.add(int(number))
 
     def restart(self) -> None:
         self.halt()
