@@ -107,10 +107,10 @@ class Contexts:
         version = self._look()[0]
         if version == self._refreshed:
             return
-        self._refreshed = version
         for context in await self._store.contexts():
             if context.context_id in self._known:
                 self._remember(context)
+        self._refreshed = version  # only now: what could not be looked at is looked at the next time
 
     # -- changes -----------------------------------------------------------------------------------------------------
 
