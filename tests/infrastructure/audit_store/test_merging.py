@@ -151,7 +151,9 @@ async def test_a_damaged_line_is_told_in_the_chain(bench, told, monkeypatch):
     log.record(told(reason="one"))
     log.record(told(reason="two"))
     file = bench.folder / bench.spills()[0]
-    file.write_bytes(file.read_bytes().replace(b'"one"', b'"uno"') + line_of(b'{"kind":"nonsense"}'))
+    lines = file.read_bytes().rstrip(b"\0").replace(b'"one"', b'"uno"') + line_of(b'{"kind":"nonsense"}')
+    with file.open("r+b") as handle:
+        handle.write(lines)
     records = await bench.open().records()
     assert [one.entry.kind for one in records] == ["audit_gap", "configuration", "audit_gap"]
     assert records[0].entry.details == {"cause": "damaged line", "spill": file.name}

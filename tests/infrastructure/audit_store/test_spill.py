@@ -17,7 +17,7 @@ import pytest
 from awf.domain.audit import AuditUnavailable
 from awf.domain.errors import AwfError
 from awf.infrastructure.audit_store import audit as module
-from awf.infrastructure.audit_store.spill import line_of, lines_in
+from awf.infrastructure.audit_store.spill import Spill, line_of, lines_in, whole_lines
 
 pytestmark = pytest.mark.anyio
 
@@ -58,44 +58,56 @@ async def test_who_only_reads_leaves_no_spill_file(bench):
     assert bench.spills() == []
 
 
-async def test_a_full_disk_refuses_and_what_was_half_written_does_not_count(unmerged, bench, told):
-    unmerged.record(told(reason="one"))
-    (name,) = bench.spills()
-    size = (bench.folder / name).stat().st_size
-    back = limited(size + 20)
+async def test_a_full_disk_refuses_as_soon_as_what_was_reserved_is_used_up(
+    unmerged, bench, told, monkeypatch
+):
+    monkeypatch.setattr(module, "_ROOMS", (8192, 4096))
+    unmerged.record(told(reason="0"))
+    back = limited(1000)
+    kept = 1
     try:
-        for _ in range(2):
-            with pytest.raises(AuditUnavailable):
-                unmerged.record(told(reason="two"))
+        with pytest.raises(AuditUnavailable):
+            while kept < 1000:
+                unmerged.record(told(reason=f"{kept}"))
+                kept += 1
+        assert len(bench.spills()) == 1, "what could not be reserved is not left lying about"
     finally:
         back()
-    assert (bench.folder / name).stat().st_size == size
-    unmerged.record(told(reason="three"))
-    assert [one.entry.reason for one in await unmerged.records()] == ["one", "three"]
+    assert 10 < kept < 1000
+    unmerged.record(told(reason="again"))
+    assert [one.entry.reason for one in await unmerged.records()] == [*map(str, range(kept)), "again"]
     assert (await unmerged.verify()).is_sound
 
 
-async def test_half_a_line_that_cannot_be_taken_back_is_told_and_spoils_no_other(
-    unmerged, bench, told, monkeypatch
-):
-    unmerged.record(told(reason="one"))
+async def test_where_the_disk_has_little_room_less_is_reserved(unmerged, bench, told):
+    back = limited(600 * 1024)
+    try:
+        unmerged.record(told(reason="one"))
+    finally:
+        back()
     (name,) = bench.spills()
+    assert (bench.folder / name).stat().st_size == 512 * 1024
+    assert len(await unmerged.records()) == 1
 
-    def refused(*_):
-        raise OSError
 
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "ftruncate", refused)
-        back = limited((bench.folder / name).stat().st_size + 20)
-        try:
-            with pytest.raises(AuditUnavailable):
-                unmerged.record(told(reason="two"))
-        finally:
-            back()
-    unmerged.record(told(reason="three"))
-    kinds = [(one.entry.kind, one.entry.reason) for one in await unmerged.records()]
-    assert ("configuration", "one") in kinds
-    assert "two" not in {reason for _, reason in kinds}
+async def test_room_is_reserved_where_the_system_has_no_call_for_it(unmerged, bench, told, monkeypatch):
+    monkeypatch.delattr(os, "posix_fallocate")
+    unmerged.record(told(reason="one"))
+    assert len(await unmerged.records()) == 1
+    full = limited(100)
+    try:
+        with pytest.raises(OSError, match="No space|too large"):
+            Spill(str(bench.folder), "0" * 16, 1, 4096)
+    finally:
+        full()
+
+
+def test_a_line_counts_from_the_moment_its_first_byte_is_there():
+    whole = line_of(b'{"a":1}')
+    assert whole_lines(whole + bytes(20)) == whole
+    assert whole_lines(whole + b"\0" + whole[1:] + bytes(20)) == whole
+    assert whole_lines(whole + b"0123abcd {half") == whole
+    assert whole_lines(bytes(20)) == whole_lines(b"") == b""
 
 
 async def test_a_spill_file_that_somebody_removes_is_replaced_and_what_it_held_is_kept(unmerged, bench, told):
@@ -120,7 +132,7 @@ async def test_a_folder_that_is_taken_away_refuses_and_is_not_made_again(unmerge
 
 
 async def test_a_full_spill_is_begun_anew_and_the_old_one_goes_when_it_is_merged(bench, told, monkeypatch):
-    monkeypatch.setattr(module, "_ROTATE", 500)
+    monkeypatch.setattr(module, "_ROOMS", (500,))
     log = bench.open()
     for number in range(20):
         log.record(told(reason=f"{number}"))
@@ -163,14 +175,14 @@ async def test_an_entry_too_long_to_keep_loses_its_details_and_long_texts(bench,
     assert (await log.verify()).is_sound
 
 
-WRITER = """
+WRITER = r"""
 import sys, os, signal
 from awf.domain.audit import AuditEntry
 from awf.infrastructure.audit_store import SqliteAudit, audit
 audit.SqliteAudit._awake = lambda self: None
 log = SqliteAudit(sys.argv[1])
 log.record(AuditEntry(kind="configuration", created_at=1.5, reason="safe"))
-os.write(log._spill.handle, b"0123abcd {half of a li")
+os.pwrite(log._spill.handle, b"123abcd {half of a line}\n", log._spill.size + 1)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 

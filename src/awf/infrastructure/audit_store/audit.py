@@ -1,6 +1,6 @@
 """The audit on SQLite; implements the `AuditLog` port.
 
-`record` adds one line to this process's spill file, and that is all a call waits for. A thread merges what was spilled into
+`record` copies one line to this process's spill file, and that is all a call waits for. A thread merges what was spilled into
 the chain soon afterwards, and so does everyone who reads. While the database cannot be written, entries stay in the spill.
 """
 
@@ -46,7 +46,7 @@ _COMPANY = 1024
 _RETRY_SECONDS = 1.0
 _TRIES = 5
 _LONGEST = 256 * 1024  # of an entry; what is longer loses its details
-_ROTATE = 4 * 1024 * 1024
+_ROOMS = (1024 * 1024, 2 * _LONGEST)  # of a spill file: the second where the disk has no more
 SPILL_LIMIT = 64 * 1024 * 1024
 
 
@@ -113,22 +113,16 @@ class SqliteAudit:
             _shortened(entry) if len(entry_json(entry)) > _LONGEST else entry, self._write, self.record
         )
 
-    def _write(self, line: bytes) -> None:
+    def _write(self, line: bytes, *, goes_on: bool = False) -> None:
+        """`goes_on`: it belongs to a line that was written just now, into a file that was there."""
         size = len(line)
         with self._writing:
             spill = self._spill
-            if spill is None or spill.size > _ROTATE or not os.fstat(spill.handle).st_nlink:
+            if spill is None or spill.size + size > spill.room or not (goes_on or spill.is_there):
                 spill = self._new_spill()
             if self._waiting + size > self._limit:
                 raise AuditUnavailable("too much waits to be merged into the audit's database")
-            try:
-                written = os.write(spill.handle, line)
-            except OSError as error:
-                raise AuditUnavailable(f"{spill.name}: {error.strerror}") from error
-            if written != size:
-                spill.take_back()
-                raise AuditUnavailable(f"{spill.name}: only a part could be written")
-            spill.size += size
+            spill.add(line)
             self._waiting += size
             pending = self._pending = self._pending + 1
         if pending == 1:
@@ -140,11 +134,7 @@ class SqliteAudit:
         if self._closed:
             raise AuditUnavailable("the audit is closed")
         for _ in range(_TRIES):
-            self._numbers += 1
-            try:
-                spill = Spill(self.folder, self._writer, self._numbers)
-            except OSError as error:
-                raise AuditUnavailable(f"{self.folder}: {error.strerror}") from error
+            spill = self._reserved()
             if spill.is_there:
                 break
             spill.close()  # somebody tidied up before we had the lock
@@ -153,6 +143,15 @@ class SqliteAudit:
         self._spills.append(spill)
         self._spill = spill
         return spill
+
+    def _reserved(self) -> Spill:
+        for room in _ROOMS:
+            self._numbers += 1
+            try:
+                return Spill(self.folder, self._writer, self._numbers, room)
+            except OSError as error:
+                reason = error.strerror
+        raise AuditUnavailable(f"{self.folder}: {reason}")
 
     def _awake(self) -> None:
         if self._thread is None:

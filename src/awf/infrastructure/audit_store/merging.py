@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import GENESIS, entry_json, record_hash
 from awf.infrastructure.audit_store.joining import Begun, items_of
-from awf.infrastructure.audit_store.spill import Found, held_by_nobody, spill_files, writer_of
+from awf.infrastructure.audit_store.spill import Found, held_by_nobody, spill_files, whole_lines, writer_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -49,9 +49,9 @@ class Merger:
         """Whether everything is in the chain and no file is left over. Looks without a lock on the database."""
         merged = self._offsets(self._database.connection)
         own = {spill.name for spill in self._own()}
-        return all(
-            merged.get(found.name, 0) == found.size
-            and (found.name in own or not self._is_left_over(found.name))
+        return not any(
+            self._chunk(found, merged.get(found.name, 0))
+            or (found.name not in own and self._is_left_over(found.name))
             for found in self._files()
         )
 
@@ -74,7 +74,7 @@ class Merger:
                 if chunk:
                     offsets[found.name] = at + len(chunk)
                     chain.add(items_of(chunk, found.name, now), found.writer)
-                    more = more or at + len(chunk) < found.size
+                    more = more or len(chunk) > _CHUNK // 2
             left = self._tidied(connection, merged, offsets)
             chain.close_calls(left, now)
             if chain.rows:
@@ -95,20 +95,18 @@ class Merger:
         """Those in the folder; and our own, also where somebody has removed one."""
         found = {one.name: one for one in spill_files(self._database.folder)}
         for spill in self._own():
-            found[spill.name] = Found(spill.name, spill.size)
+            found[spill.name] = Found(spill.name)
         return [found[name] for name in sorted(found)]
 
     def _chunk(self, found: Found, at: int) -> bytes:
         """The next whole lines."""
-        if found.size <= at:
-            return b""
         for spill in self._own():
             if spill.name == found.name:
-                return _whole_lines(os.pread(spill.handle, _CHUNK, at))
+                return whole_lines(os.pread(spill.handle, max(0, min(_CHUNK, spill.size - at)), at))
         with contextlib.suppress(FileNotFoundError):
             handle = os.open(os.path.join(self._database.folder, found.name), os.O_RDONLY | os.O_CLOEXEC)
             try:
-                return _whole_lines(os.pread(handle, _CHUNK, at))
+                return whole_lines(os.pread(handle, _CHUNK, at))
             finally:
                 os.close(handle)
         return b""
@@ -143,7 +141,7 @@ class Merger:
         except OSError:
             return False
         try:
-            if not held_by_nobody(handle) or _whole_lines(os.pread(handle, _CHUNK, at)):
+            if not held_by_nobody(handle) or whole_lines(os.pread(handle, _CHUNK, at)):
                 return False
             os.unlink(path)  # what is behind the last line end was never told to be safe
             return True
@@ -165,10 +163,6 @@ class Merger:
     def _note(self, merged: Mapping[str, int]) -> None:
         for spill in self._own():
             spill.merged = merged.get(spill.name, spill.merged)
-
-
-def _whole_lines(chunk: bytes) -> bytes:
-    return chunk[: chunk.rfind(b"\n") + 1]
 
 
 def _write_offsets(connection: sqlite3.Connection, offsets: Mapping[str, int]) -> None:

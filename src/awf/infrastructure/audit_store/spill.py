@@ -1,15 +1,18 @@
 """Spill files: where entries are safe at once, before they have a place in the chain.
 
-Each writer has its own, named `WRITER-NUMBER.spill`, holds a lock on it while it lives (the kernel gives it back however the
-writer ends), and adds one line with one `write` for each entry. What `write` has taken survives the end of the process. A
-line is a checksum, the entry, and a line end, so that half of one is never taken for a whole. Lines of plain calls name
-their call before the entry (call_form.py).
+Each writer has its own, named `WRITER-NUMBER.spill`, and holds a lock on it while it lives (the kernel gives it back however
+the writer ends). The room for its lines is reserved on the disk and mapped into memory: adding a line is a copy, which
+survives the end of the process and cannot fail. What lies behind the last line is zeros. The first byte of a line is
+written last, so that half a line is none. A line is a checksum, the entry, and a line end; those of plain calls name their
+call before the entry (call_form.py).
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
+import mmap
 import os
 import re
 from typing import TYPE_CHECKING
@@ -18,7 +21,7 @@ from zlib import crc32
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Found", "Spill", "held_by_nobody", "line_of", "lines_in", "spill_files", "writer_of"]
+__all__ = ["Found", "Spill", "held_by_nobody", "line_of", "lines_in", "spill_files", "whole_lines", "writer_of"]
 
 _NAME = re.compile(r"([0-9a-f]{16})-(\d{6,})\.spill")
 _SUM = 9  # eight digits and a blank
@@ -27,20 +30,29 @@ _SUM = 9  # eight digits and a blank
 class Spill:
     """A file that this process writes."""
 
-    def __init__(self, folder: str, writer: str, number: int) -> None:
+    def __init__(self, folder: str, writer: str, number: int, room: int) -> None:
+        """Raises `OSError` when there is no such room."""
         self.name = f"{writer}-{number:06}.spill"
-        self.size = 0
+        self.size = 0  # of its lines
+        self.room = room
         self.merged = 0
-        self.handle = _opened(os.path.join(folder, self.name))
+        path = os.path.join(folder, self.name)
+        self.handle = _opened(path)
+        try:
+            _reserve(self.handle, room)
+            self._memory = mmap.mmap(self.handle, room)
+        except BaseException:
+            os.unlink(path)
+            os.close(self.handle)
+            raise
 
-    def take_back(self) -> None:
-        """Half a line is no line; but the next one must not be glued to it."""
-        with contextlib.suppress(OSError):
-            os.ftruncate(self.handle, self.size)
-            return
-        self.size = os.fstat(self.handle).st_size
-        with contextlib.suppress(OSError):
-            self.size += os.write(self.handle, b"\n")
+    def add(self, line: bytes) -> None:
+        """There must be room for it."""
+        at, memory = self.size, self._memory
+        end = at + len(line)
+        memory[at + 1 : end] = line[1:]
+        memory[at] = line[0]
+        self.size = end
 
     @property
     def is_there(self) -> bool:
@@ -49,18 +61,27 @@ class Spill:
 
     def close(self) -> None:
         if self.handle >= 0:
+            self._memory.close()  # it has a handle of its own, and so the lock
             os.close(self.handle)
             self.handle = -1
 
 
 def _opened(path: str) -> int:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
     except BaseException:
         os.close(handle)
         raise
     return handle
+
+
+def _reserve(handle: int, room: int) -> None:
+    """So that writing to the memory can never meet a full disk, which would end the process."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(handle, 0, room)
+    elif os.pwrite(handle, bytes(room), 0) != room:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def line_of(data: bytes) -> bytes:
@@ -74,14 +95,19 @@ def lines_in(chunk: bytes) -> Iterator[bytes | None]:
         yield data if line[:_SUM] == b"%08x " % crc32(data) else None
 
 
+def whole_lines(chunk: bytes) -> bytes:
+    """What is there of them."""
+    end = chunk.find(b"\0")
+    return chunk[: chunk.rfind(b"\n", 0, end if end >= 0 else len(chunk)) + 1]
+
+
 class Found:
     """A spill file in the folder, of whatever process."""
 
-    __slots__ = ("name", "size", "writer")
+    __slots__ = ("name", "writer")
 
-    def __init__(self, name: str, size: int) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.size = size
         self.writer = writer_of(name)
 
 
@@ -92,9 +118,7 @@ def writer_of(name: str) -> str:
 
 def spill_files(folder: str) -> list[Found]:
     """In the order in which their writers began them."""
-    with os.scandir(folder) as entries:
-        found = [Found(entry.name, entry.stat().st_size) for entry in entries if _NAME.fullmatch(entry.name)]
-    return sorted(found, key=lambda one: one.name)
+    return [Found(name) for name in sorted(os.listdir(folder)) if _NAME.fullmatch(name)]
 
 
 def held_by_nobody(handle: int) -> bool:

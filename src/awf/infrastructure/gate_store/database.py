@@ -67,7 +67,10 @@ class GateDatabase:
             raise unavailable(self.path, error) from error
 
     def _transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        return self._guarded(lambda connection: _in_transaction(connection, work))
+        try:
+            return self._guarded(lambda connection: _in_transaction(connection, work))
+        finally:
+            self._watch.changed()
 
 
 def _in_transaction(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:

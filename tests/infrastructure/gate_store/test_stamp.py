@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import sqlite3
+import time
+
+import pytest
+
+from awf.domain.errors import AwfError
+from awf.domain.label import Label
+from awf.infrastructure.gate_store import SqliteGateStore
+from awf.infrastructure.gate_store.stamp import Stamp
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "the.stamp")
+
+
+def test_a_change_is_seen_by_everyone_at_once(path):
+    mine, yours = Stamp(path), Stamp(path)
+    before = yours.look()
+    assert mine.look() == before
+    mine.change()
+    assert yours.look() == mine.look() != before
+    mine.close()
+    assert yours.look() != before
+    yours.close()
+
+
+def test_it_stays_as_it_is_when_somebody_comes(path):
+    mine = Stamp(path)
+    before = mine.look()
+    Stamp(path).close()
+    assert mine.look() == before
+    mine.close()
+
+
+async def test_what_a_program_writes_that_knows_no_stamp_is_seen_soon(tmp_path):
+    folder = tmp_path / "gate"
+    store = SqliteGateStore(str(folder))
+    await store.contexts.raise_label("c", Label("secret"), "t", 1.0)
+    before = store.contexts.version()
+    with sqlite3.connect(folder / "gate.db") as database:
+        database.execute("UPDATE changes SET count = count + 1")
+    database.close()
+    deadline = time.monotonic() + 30
+    while store.contexts.version() == before:
+        assert time.monotonic() < deadline
+    store.close()
+
+
+async def test_a_closed_store_has_no_version(tmp_path):
+    store = SqliteGateStore(str(tmp_path / "gate"))
+    store.contexts.version()
+    store.close()
+    with pytest.raises(AwfError, match="closed"):
+        store.contexts.version()
