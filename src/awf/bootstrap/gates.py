@@ -123,6 +123,7 @@ class GateRooms:
             artifacts=app.artifacts,
             clock=time.time,
             monotonic=time.monotonic,
+            changes=app.gate_store.changes,
             around=lambda folder: RealPaths(os.path.join(app.cwd, folder), home),
             networked=rules_named(file.sandbox, file.sandbox.bash).network,
         )

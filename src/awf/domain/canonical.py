@@ -56,6 +56,8 @@ def encoded_alike(values: tuple[Any, ...], encoded: bytes) -> bool:
                 waiting.append(one.values())
             elif kind is list or kind is tuple:
                 waiting.append(one)
+            elif isinstance(one, dict):  # a kind of our own
+                waiting.append(one.values())
             elif not ((kind is int and -_EXACT <= one <= _EXACT) or (kind is float and _usual(one))):
                 return False
     return True

@@ -127,6 +127,7 @@ class GateLab:
                 clock=self.clock,
                 monotonic=self.ticks,
                 around=lambda _: self._shelf,
+                changes=self.store.changes,
             )
         )
 

@@ -173,5 +173,9 @@ class MemoryGateStore:
         self.approvals = MemoryApprovals()
         self.contexts = MemoryContexts()
 
+    def changes(self) -> int:
+        """Another number as soon as anything has changed."""
+        return self.grants.version() + self.approvals.version() + self.contexts.version()
+
     def close(self) -> None:
         """Nothing is open."""

@@ -96,7 +96,7 @@ async def test_room_is_reserved_where_the_system_has_no_call_for_it(unmerged, be
     assert len(await unmerged.records()) == 1
     full = limited(100)
     try:
-        with pytest.raises(OSError, match="No space|too large"):
+        with pytest.raises(OSError, match=r"No space|too large"):
             Spill(str(bench.folder), "0" * 16, 1, 4096)
     finally:
         full()
@@ -115,13 +115,16 @@ async def test_a_spill_file_that_somebody_removes_is_replaced_and_what_it_held_i
     (first,) = bench.spills()
     (bench.folder / first).unlink()
     unmerged.record(told(reason="two"))
+    assert [one.entry.reason for one in await unmerged.records()] == ["one", "two"]
+    unmerged.record(told(reason="three"))
     (second,) = bench.spills()
     assert second != first
-    assert [one.entry.reason for one in await unmerged.records()] == ["one", "two"]
+    assert [one.entry.reason for one in await unmerged.records()] == ["one", "two", "three"]
 
 
 async def test_a_folder_that_is_taken_away_refuses_and_is_not_made_again(unmerged, bench, told):
     unmerged.record(told(reason="one"))
+    assert len(await unmerged.records()) == 1
     shutil.rmtree(bench.folder)
     with pytest.raises(AuditUnavailable):
         unmerged.record(told(reason="two"))

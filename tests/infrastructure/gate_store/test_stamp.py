@@ -18,20 +18,20 @@ def path(tmp_path):
 
 def test_a_change_is_seen_by_everyone_at_once(path):
     mine, yours = Stamp(path), Stamp(path)
-    before = yours.look()
-    assert mine.look() == before
+    before = yours.memory[:]
+    assert mine.memory[:] == before
     mine.change()
-    assert yours.look() == mine.look() != before
+    assert yours.memory[:] == mine.memory[:] != before
     mine.close()
-    assert yours.look() != before
+    assert yours.memory[:] != before
     yours.close()
 
 
 def test_it_stays_as_it_is_when_somebody_comes(path):
     mine = Stamp(path)
-    before = mine.look()
+    before = mine.memory[:]
     Stamp(path).close()
-    assert mine.look() == before
+    assert mine.memory[:] == before
     mine.close()
 
 
@@ -49,9 +49,20 @@ async def test_what_a_program_writes_that_knows_no_stamp_is_seen_soon(tmp_path):
     store.close()
 
 
+async def test_a_change_of_any_kind_is_one(tmp_path):
+    mine, yours = (SqliteGateStore(str(tmp_path / "gate")) for _ in range(2))
+    before = mine.changes()
+    assert mine.changes() == before
+    await yours.contexts.raise_label("c", Label("secret"), "t", 1.0)
+    assert mine.changes() != before
+    mine.close()
+    yours.close()
+
+
 async def test_a_closed_store_has_no_version(tmp_path):
     store = SqliteGateStore(str(tmp_path / "gate"))
     store.contexts.version()
     store.close()
-    with pytest.raises(AwfError, match="closed"):
-        store.contexts.version()
+    for look in (store.contexts.version, store.changes):
+        with pytest.raises(AwfError, match="closed"):
+            look()

@@ -53,6 +53,7 @@ class Contexts:
         ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
+        self.version = store.version  # another number as soon as any has changed, in whichever process
         self._clock = clock
         self._minted_only = (levels or Levels()).contexts == "minted"
         self._tell = tell
@@ -60,6 +61,7 @@ class Contexts:
         self._refreshed: int | None = None  # the version at the last look at all of them
         self._known: dict[str, SecurityContext] = {}
         self._labels: dict[str, Label] = {}  # of those that may be used as long as the version is the same
+        self.turns = 0  # another number as soon as one of them may be another one
         self._listeners: Listeners[LabelChange] = Listeners()
 
     def listen(self, listener: Callable[[LabelChange], None]) -> Callable[[], None]:
@@ -69,7 +71,7 @@ class Contexts:
     def apply(self, levels: Levels) -> None:
         """The file says something else now."""
         self._minted_only = levels.contexts == "minted"
-        self._labels.clear()
+        self._forget()
 
     # -- asked with every call ---------------------------------------------------------------------------------------
 
@@ -79,6 +81,10 @@ class Contexts:
         if fresh.ticks() >= fresh.until and not fresh.holds():
             return None
         return self._labels.get(context_id)
+
+    def label_at(self, context_id: str, version: int) -> Label | None:
+        """The same where this is the version of the store. None: not known, or not as it was then."""
+        return self._labels.get(context_id) if self._fresh.seen == version else None
 
     def has(self, context_id: str, label: Label) -> bool:
         """Whether mixing it in would change nothing. Saves a call the await of `raise_` once it was told True.
@@ -158,7 +164,7 @@ class Contexts:
         context = await self._store.reset(context_id)
         if before is None or context is None:
             raise _unknown(context_id)
-        self._labels.pop(context_id, None)
+        self._forget()
         self._remember(context)
         details = {"context": context_id, "by": by, **_both(before.label, context.label)}
         await told(self._tell, "context_reset", details)
@@ -171,10 +177,6 @@ class Contexts:
             raise _unknown(context_id)
         return self._remember(found)
 
-    def version(self) -> int:
-        """Another number as soon as any of them has changed, in whichever process. Raises `AwfError`."""
-        return self._store.version()
-
     async def all(self) -> list[SecurityContext]:
         return await self._store.contexts()
 
@@ -183,9 +185,13 @@ class Contexts:
     def _look(self) -> tuple[int, float]:
         looked = self._fresh.look()
         if looked[0] != self._fresh.seen:
-            self._labels.clear()
+            self._forget()
         self._fresh.took(looked)
         return looked
+
+    def _forget(self) -> None:
+        self._labels.clear()
+        self.turns += 1
 
     def _mix_in(self, context_id: str, label: Label, by: str) -> None:
         known = self._known.get(context_id) or SecurityContext(context_id=context_id)
@@ -196,12 +202,13 @@ class Contexts:
         context = later(known, seen) if known is not None else seen
         if known is None and len(self._known) >= _MOST_PLAIN:
             self._known = {name: one for name, one in self._known.items() if one.label != PLAIN}
-            self._labels.clear()
+            self._forget()
         self._known[seen.context_id] = context
         if seen.context_id in self._labels:  # what is used without a look is never better than what is known
             self._labels[seen.context_id] = context.label
         before = known.label if known is not None else PLAIN
         if context.label != before:
+            self.turns += 1
             self._listeners.tell(LabelChange(seen.context_id, before, context.label, by))
         return context
 

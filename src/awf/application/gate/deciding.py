@@ -123,20 +123,20 @@ class ToolRules:
                 return self._finished(self._static, call, None)
             if self._memory is not None:
                 return self._remembered(self._memory, call)
-            if self._usual is not None:
-                decision = self._at_a_glance(self._usual, call)
-                if decision is not None:
-                    return decision
-            return self._judged(call)
+            return self.at_a_glance(call.arguments) or self._judged(call)
         except Exception as error:  # noqa: BLE001 (whatever it is, the call must not pass because of it)
             reason = f"The policy could not be applied: {type(error).__name__}."
             return self._shown(Decision(verdict="deny", reason=reason, code="policy:failed"))
 
-    def _at_a_glance(self, matches: FirstMatch, call: CallView) -> Decision | None:
-        """The same as `_judged`, for one judgement over arguments alone. None: it has to be looked at more closely."""
+    def at_a_glance(self, arguments: Any) -> Decision | None:
+        """What is decided, where nothing but the arguments has a say and the call may be made. None: `decide` knows."""
+        static, usual = self._static, self._usual
+        if static is not None:
+            return static if static.verdict == "allow" else None
+        if usual is None:
+            return None
         try:
-            facts = matches.facts({"arguments": call.arguments, "tool": self._tool})
-            decision = self._outcomes[0][matches.first(facts)]
+            decision = self._outcomes[0][usual.first_in({"arguments": arguments, "tool": self._tool})]
         except ExpressionError:
             return None
         return decision if decision.verdict == "allow" else None

@@ -21,7 +21,9 @@ from awf.application.gate.admitting import (
     missing_decision,
     unavailable_decision,
 )
+from awf.application.gate.clearing import Clearing
 from awf.application.gate.confirming import Confirming
+from awf.application.gate.decision_document import CallView
 from awf.application.gate.entries import decision_entry, effect_entry, unknown_entry
 from awf.application.gate.explaining import Stage
 from awf.application.gate.flights import Flights
@@ -34,6 +36,7 @@ from awf.domain.audit import AuditUnavailable
 from awf.domain.canonical import canonical
 from awf.domain.errors import AwfError
 from awf.domain.label import PLAIN
+from awf.domain.mcp import with_meta
 from awf.domain.policy import Decision
 from awf.domain.tool import ToolFailure
 
@@ -79,6 +82,9 @@ class GateParts(msgspec.Struct, frozen=True, kw_only=True):
     clock: Callable[[], float]
     monotonic: Callable[[], float]
     around: Callable[[str], Surroundings]  # what names of files mean in a folder
+    changes: Callable[
+        [], int
+    ]  # another number as soon as grants or labels may be other ones; `AwfError`: nobody knows
     networked: bool = True  # whether the built-in Bash reaches a network
 
 
@@ -93,6 +99,7 @@ class Gate:
         self._redactor = parts.redactor
         self._shadow = parts.keys.policy is not None and parts.keys.policy.shadow
         self._admitting = Admitting(parts.contexts, parts.grants)
+        self._clearing = Clearing(parts.contexts, parts.grants, parts.changes)
         self._confirming = Confirming(parts.desk, parts.redactor)
         self._releasing = Releasing(parts.spooler, parts.redactor)
         self._flights = Flights(parts.contexts.listen)
@@ -267,17 +274,29 @@ class Gate:
 
         Nothing has been recorded yet: `depart` does that.
         """
-        if tool.open_world or self._shadow or not self.recorder.is_immediate:
+        if not tool.at_once or self._shadow or not self.recorder.is_immediate:
             return None
+        now = self._clock()
+        clearance = self._clearing.of(tool, origin, now)
+        if clearance is None:
+            return None
+        decision = tool.rules.at_a_glance(arguments)
+        if decision is None:
+            decision = tool.rules.decide(CallView(arguments, origin.seen, clearance.label))
+            if decision.verdict != "allow":
+                return None
         passage = Passage(tool, arguments, origin, request_id)
+        passage.clearance, passage.decision, passage.decided_at = clearance, decision, now
+        passage.label, passage.grants, passage.approvals = (
+            clearance.label,
+            clearance.grants,
+            clearance.approvals,
+        )
         passage.exact = encoded = canonical(arguments)
         if self._redactor.suspicious(encoded, origin.redact_keys):
             encoded = canonical(self._redactor.redacted(arguments, origin.redact_keys))
         passage.input_hash = sha256(encoded).hexdigest()
-        passage.decision = decision = self._admitting.decided_now(passage)
-        if decision is None or decision.verdict != "allow":
-            return None
-        return passage if self._has(passage, tool.label) else None
+        return passage
 
     def _has(self, passage: Passage, label: Label) -> bool:
         """Whether its context has this label already, for certain."""
@@ -289,12 +308,14 @@ class Gate:
     def depart(self, passage: Passage) -> bool:
         """It is recorded, and may go. False: not now."""
         passage.began = self._monotonic()
-        log = self.recorder.log
+        log, clearance, decision = self.recorder.log, passage.clearance, passage.decision
         if log is None:
             return True
-        form = passage.tool.forms.of(passage, log)
+        assert clearance is not None
+        assert decision is not None
+        form = clearance.form(passage, decision, log)
         try:
-            passage.open_call = form.begun(self._clock(), passage.request_id, passage.input_hash)
+            passage.open_call = form.begun(passage.decided_at, passage.request_id, passage.input_hash)
         except AuditUnavailable:
             return False
         return True
@@ -320,13 +341,17 @@ class Gate:
 
         None: it is not so plain, or cannot be recorded now. Nothing has happened then.
         """
-        open_call, tool = passage.open_call, passage.tool
-        if open_call is None or "_meta" in raw or raw.get("isError") is True:
+        open_call, tool, clearance = passage.open_call, passage.tool, passage.clearance
+        if open_call is None or clearance is None or "_meta" in raw or raw.get("isError") is True:
             return None
-        if tool.told is not None and not self._has(passage, tool.label):
+        if (
+            tool.told is not None
+            and not self._clearing.holds(clearance)
+            and not self._has(passage, tool.label)
+        ):
             return None
         encoded = canonical(raw)
-        if tool.bounds is not None and limited(raw, tool.bounds, encoded) is not None:
+        if len(encoded) > tool.roomy and tool.bounds is not None and limited(raw, tool.bounds, encoded):
             return None
         if self._redactor.suspicious(encoded, passage.origin.redact_keys):
             return None
@@ -335,7 +360,7 @@ class Gate:
             open_call.ended(self._clock(), taken, sha256(encoded).hexdigest())
         except AuditUnavailable:
             return None
-        return raw if tool.told is None else {**raw, "_meta": {**tool.told}}
+        return raw if tool.told is None else with_meta(raw, tool.told, tool.told_json)
 
     async def arrived(self, passage: Passage, result: ToolResult) -> ToolResult:
         """Raises `ToolFailure`."""

@@ -44,6 +44,7 @@ class Grants:
         ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
+        self.version = store.version  # another number as soon as any has changed, in whichever process
         self._clock = clock
         self._tell = tell
         self._fresh = Freshness(store.version, ttl, ticks)
@@ -74,6 +75,16 @@ class Grants:
         question = (tuple(required), holder, None if given is None else tuple(given))
         answer = self._answers.get(question)
         return answer if answer is not None else self._worked_out(question, now)
+
+    def covering_at(
+        self, version: int, required: Sequence[str], holder: Holder, given: Sequence[str] | None = None
+    ) -> Coverage | None:
+        """The same where this is the version of the store. None: what is remembered is not as it was then."""
+        return self.covering(required, holder, given) if self._fresh.seen == version else None
+
+    def period(self, now: float) -> tuple[float, float]:
+        """The time around now in which no grant begins or ends, as far as they are known."""
+        return period(self._turns, now)
 
     def _worked_out(self, question: _Question, now: float) -> Coverage:
         required, holder, given = question

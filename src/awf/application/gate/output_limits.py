@@ -8,6 +8,7 @@ the texts. It stays whole or goes whole, since half of it would break the schema
 from __future__ import annotations
 
 import json
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -19,7 +20,18 @@ if TYPE_CHECKING:
 
     from awf.domain.gate_file import Limits
 
-__all__ = ["BYTES", "Bounds", "Cut", "Shown", "as_json", "binary_of", "bounds_of", "limited", "text_of"]
+__all__ = [
+    "BYTES",
+    "Bounds",
+    "Cut",
+    "Shown",
+    "as_json",
+    "binary_of",
+    "bounds_of",
+    "limited",
+    "surely_held",
+    "text_of",
+]
 
 BYTES = 64 * 1024  # of a page, where no limit says otherwise
 _LINKS = 20  # of things left out that get a link of their own
@@ -57,6 +69,14 @@ def bounds_of(limits: Limits) -> Bounds | None:
     if limits.max_output_bytes is None and limits.max_output_lines is None:
         return None
     return Bounds(limits.max_output_bytes, limits.max_output_lines)
+
+
+def surely_held(bounds: Bounds | None) -> float:
+    """Up to how many bytes the JSON of a result needs no look at its lines: each has two of them at least."""
+    if bounds is None:
+        return inf
+    most_bytes, most_lines = bounds
+    return min(inf if most_bytes is None else most_bytes, inf if most_lines is None else 2 * most_lines)
 
 
 def limited(raw: Mapping[str, Any], bounds: Bounds, encoded: bytes | None = None) -> Cut | None:

@@ -4,42 +4,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from awf.application.gate.entries import decision_entry
+import msgspec
+
 from awf.application.gate.labels import label_meta
-from awf.application.gate.output_limits import bounds_of
+from awf.application.gate.output_limits import bounds_of, surely_held
 from awf.domain.label import PLAIN
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Mapping
 
+    from awf.application.gate.clearing import Clearance
     from awf.application.gate.deciding import ToolRules
     from awf.application.gate.gate import Gate
     from awf.application.gate.origin import Asking, Origin
     from awf.application.gate.tool_facts import ToolFacts
     from awf.domain.label import Label
     from awf.domain.policy import Decision
-    from awf.domain.ports.audit_log import AuditLog, CallForm, OpenCall
+    from awf.domain.ports.audit_log import OpenCall
 
 __all__ = ["Gated", "GatedTool", "Passage"]
-
-_MOST_FORMS = 256
 
 
 class GatedTool:
     """A tool as the gate knows it; made once."""
 
     __slots__ = (
+        "at_once",
         "bounds",
+        "cleared",
         "confirmed",
         "facts",
-        "forms",
         "label",
         "open_world",
         "required",
+        "roomy",
         "rules",
         "timeout",
         "told",
+        "told_json",
     )
 
     def __init__(self, rules: ToolRules, required: tuple[str, ...]) -> None:
@@ -49,31 +52,14 @@ class GatedTool:
         self.confirmed = rules.facts.requires_confirmation
         self.label = rules.facts.label
         self.told = None if self.label == PLAIN else label_meta(self.label)
+        self.told_json = b"" if self.told is None else msgspec.json.encode(self.told)
         self.required = required  # capabilities
         self.bounds = bounds_of(rules.facts.limits)
+        self.roomy = surely_held(self.bounds)
         limit = rules.facts.limits.timeout_ms
         self.timeout = None if limit is None else limit / 1000
-        self.forms = CallForms()
-
-
-class CallForms:
-    """How the calls of a tool are recorded, by what they have in common."""
-
-    __slots__ = ("_made",)
-
-    def __init__(self) -> None:
-        self._made: dict[tuple[int, ...], tuple[CallForm, tuple[Any, ...]]] = {}
-
-    def of(self, passage: Passage, log: AuditLog) -> CallForm:
-        shared = passage.origin, passage.decision, passage.label, passage.grants
-        key = id(shared[0]), id(shared[1]), id(shared[2]), id(shared[3])
-        known = self._made.get(key)
-        if known is None:
-            if len(self._made) >= _MOST_FORMS:
-                self._made.clear()
-            # They are kept, so that nothing else gets their identity.
-            known = self._made[key] = (log.form(decision_entry(passage, 0.5)), shared)
-        return known[0]
+        self.cleared: dict[int, Clearance] = {}  # by the identity of who calls
+        self.at_once = not (self.open_world or self.confirmed)  # calls of it may be such that nobody is asked
 
 
 class Gated(NamedTuple):
@@ -93,6 +79,8 @@ class Passage:
         "approvals",
         "arguments",
         "began",
+        "clearance",
+        "decided_at",
         "decision",
         "exact",
         "grants",
@@ -117,6 +105,8 @@ class Passage:
         self.request_id = request_id
         self.answered = ""  # the question that the caller brings back
         self.began = 0.0
+        self.clearance: Clearance | None = None
+        self.decided_at = 0.0
         self.decision: Decision | None = None
         self.grants: tuple[str, ...] = ()
         self.approvals: tuple[str, ...] = ()  # ids that its grants carry

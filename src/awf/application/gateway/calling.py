@@ -191,7 +191,9 @@ class ToolCalls:
             gate, tool = offer.gated
             origin = self._origins.of(client, exchange.headers)
             passage = gate.admit_now(tool, arguments, origin, self._pipeline.new_id())
-            if passage is None or not _is_coarse(tool.timeout, server.config.patience):
+            if passage is None or not (
+                tool.timeout is None or _is_coarse(tool.timeout, server.config.patience)
+            ):
                 return None
         plan = published.plan
         try:
@@ -301,9 +303,9 @@ def _passed(
     return passed
 
 
-def _is_coarse(timeout: float | None, patience: float) -> bool:
+def _is_coarse(timeout: float, patience: float) -> bool:
     """Whether the server's clockwork, which looks now and then, is exact enough for it."""
-    return timeout is None or timeout >= max(0.4, min(20.0, patience))
+    return timeout >= 20.0 or timeout >= max(0.4, patience)
 
 
 def _facts(client: Client) -> dict[str, str]:

@@ -12,6 +12,7 @@ from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from awf.application.gate.origin import Origin
     from awf.application.gate.passage import Passage
     from awf.application.gateway.places import Places
 
@@ -59,6 +60,7 @@ class Client:
         "key",
         "level",
         "modern",
+        "origin",
         "profile",
         "standing",
         "subscriptions",
@@ -87,6 +89,7 @@ class Client:
         self.profile = profile
         self.level = level  # of log messages it wants to hear; empty: it has not said
         self.context = ""  # the security context of its latest request, where a gate wants to know
+        self.origin: tuple[object, str, Origin] | None = None  # who said who it is, for which name, and what
         self.standing: Reach | None = None  # what is heard outside of any request
         self.subscriptions: set[str] = set()
         self.ways: dict[str, tuple[object, ...]] = {}  # what servers remember of where its requests go

@@ -34,12 +34,16 @@ class Origins:
 
     def remember(self, key: str, subject: str) -> None:
         """Whose credential a key stands for. Keys are new in every process, subjects are not."""
-        if len(self._subjects) >= KEPT:
-            self._subjects.clear()
-        self._subjects[key] = subject
+        if self._subjects.get(key) == subject:
+            return
+        kept = self._subjects if len(self._subjects) < KEPT else {}
+        self._subjects = {**kept, key: subject}  # another one: who was met before is looked at again
 
     def of(self, client: Client, headers: Mapping[str, str]) -> Origin:
         named = headers.get(CONTEXT_HEADER, "")
+        latest = client.origin
+        if latest is not None and latest[0] is self._subjects and latest[1] == named:
+            return latest[2]
         known = client.key, named, client.name, client.profile, client.version
         origin = self._made.get(known)
         if origin is None:
@@ -47,6 +51,7 @@ class Origins:
                 self._made.clear()
             origin = self._made[known] = self._new(client, named[:LONGEST_CONTEXT])
         client.context = origin.context
+        client.origin = self._subjects, named, origin
         return origin
 
     def _new(self, client: Client, named: str) -> Origin:

@@ -77,6 +77,10 @@ class FirstMatch(Protocol):
         """Give one name another value."""
         ...
 
+    def first_in(self, document: Mapping[str, Any]) -> int:
+        """The place of the first one that holds in the only list; -1: none. Raises `ExpressionError`."""
+        ...
+
     def first(self, facts: Any, which: int = 0, document: Mapping[str, Any] | None = None) -> int:
         """The place of the first one that holds in this list; -1: none. Raises `ExpressionError`, which says more when
         it is given the document.

@@ -113,18 +113,21 @@ class SqliteAudit:
             _shortened(entry) if len(entry_json(entry)) > _LONGEST else entry, self._write, self.record
         )
 
-    def _write(self, line: bytes, *, goes_on: bool = False) -> None:
-        """`goes_on`: it belongs to a line that was written just now, into a file that was there."""
+    def _write(self, line: bytes) -> None:
+        """Whether somebody has removed the file is looked at once for all that waits: we can still merge what is in it."""
         size = len(line)
         with self._writing:
-            spill = self._spill
-            if spill is None or spill.size + size > spill.room or not (goes_on or spill.is_there):
+            spill, pending = self._spill, self._pending + 1
+            if spill is None or spill.size + size > spill.room or (pending == 1 and not spill.is_there):
                 spill = self._new_spill()
             if self._waiting + size > self._limit:
                 raise AuditUnavailable("too much waits to be merged into the audit's database")
-            spill.add(line)
+            at = spill.size
+            spill.size = end = at + size
+            spill.memory[at + 1 : end] = line[1:]
+            spill.memory[at] = line[0]  # last: from now on it is one
             self._waiting += size
-            pending = self._pending = self._pending + 1
+            self._pending = pending
         if pending == 1:
             self._awake()
         elif pending == _COMPANY:

@@ -10,7 +10,7 @@ their call before the JSON, so that whoever merges them need not read it:
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import msgspec
@@ -29,15 +29,11 @@ _PLAIN = re.compile(r"[A-Za-z0-9._:-]+")  # of an id that stands for itself, in 
 _TIME, _REQUEST, _INPUT, _OUTPUT, _TAKEN = 1794.0625, "request", "input", "output", 7
 
 
-class Write(Protocol):
-    def __call__(self, line: bytes, *, goes_on: bool = False) -> None: ...
-
-
 class LineForm:
     """A `CallForm`."""
 
     def __init__(
-        self, entry: AuditEntry, write: Write, record: Callable[[AuditEntry], None]
+        self, entry: AuditEntry, write: Callable[[bytes], None], record: Callable[[AuditEntry], None]
     ) -> None:
         self.entry = entry
         self.write = write
@@ -68,7 +64,7 @@ class _LineCall:
         form, request = self._form, self._request
         taken = b'"durationMs":%d,' % duration_ms if duration_ms else b""
         data = form.call % (request, now, self._moment, taken, self._input, output_hash.encode(), request)
-        form.write(b"%08x %b\n" % (crc32(data), data), goes_on=True)
+        form.write(b"%08x %b\n" % (crc32(data), data))
 
 
 class _EntryCall:

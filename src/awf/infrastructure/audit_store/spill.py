@@ -9,7 +9,6 @@ call before the entry (call_form.py).
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import mmap
@@ -21,7 +20,16 @@ from zlib import crc32
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Found", "Spill", "held_by_nobody", "line_of", "lines_in", "spill_files", "whole_lines", "writer_of"]
+__all__ = [
+    "Found",
+    "Spill",
+    "held_by_nobody",
+    "line_of",
+    "lines_in",
+    "spill_files",
+    "whole_lines",
+    "writer_of",
+]
 
 _NAME = re.compile(r"([0-9a-f]{16})-(\d{6,})\.spill")
 _SUM = 9  # eight digits and a blank
@@ -40,19 +48,11 @@ class Spill:
         self.handle = _opened(path)
         try:
             _reserve(self.handle, room)
-            self._memory = mmap.mmap(self.handle, room)
+            self.memory = mmap.mmap(self.handle, room)
         except BaseException:
             os.unlink(path)
             os.close(self.handle)
             raise
-
-    def add(self, line: bytes) -> None:
-        """There must be room for it."""
-        at, memory = self.size, self._memory
-        end = at + len(line)
-        memory[at + 1 : end] = line[1:]
-        memory[at] = line[0]
-        self.size = end
 
     @property
     def is_there(self) -> bool:
@@ -61,7 +61,7 @@ class Spill:
 
     def close(self) -> None:
         if self.handle >= 0:
-            self._memory.close()  # it has a handle of its own, and so the lock
+            self.memory.close()  # it has a handle of its own, and so the lock
             os.close(self.handle)
             self.handle = -1
 

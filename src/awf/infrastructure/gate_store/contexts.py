@@ -1,6 +1,7 @@
 # ruff: noqa: S608  the names of columns are ours
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -32,9 +33,7 @@ class SqliteContexts:
 
     def __init__(self, database: GateDatabase) -> None:
         self._database = database
-
-    def version(self) -> int:
-        return self._database.version("contexts")
+        self.version = partial(database.version, "contexts")
 
     async def find(self, context_id: str) -> SecurityContext | None:
         return await self._database.read(lambda connection: _found(connection, context_id))

@@ -19,8 +19,6 @@ from awf.infrastructure.gate_store.watch import ChangeWatch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from awf.infrastructure.gate_store.watch import Table
-
 __all__ = ["GateDatabase"]
 
 T = TypeVar("T")
@@ -32,11 +30,9 @@ class GateDatabase:
         self.path = os.path.join(folder, "gate.db")
         self._connection = open_connection(self.path)
         self._watch = ChangeWatch(self.path)
+        self.version, self.changes = self._watch.version, self._watch.changes
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="awf-gate")
         self._closed = False
-
-    def version(self, table: Table) -> int:
-        return self._watch.version(table)
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         return await self._done(self._guarded, work)

@@ -1,6 +1,7 @@
 # ruff: noqa: S608  the names of columns are ours
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from awf.domain.errors import AwfError
@@ -27,9 +28,7 @@ class SqliteGrants:
 
     def __init__(self, database: GateDatabase) -> None:
         self._database = database
-
-    def version(self) -> int:
-        return self._database.version("grants")
+        self.version = partial(database.version, "grants")
 
     async def add(self, grant: CapabilityGrant) -> None:
         def work(connection: sqlite3.Connection) -> None:

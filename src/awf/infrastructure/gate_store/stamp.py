@@ -21,17 +21,14 @@ class Stamp:
         try:
             if os.fstat(self._handle).st_size < _SIZE:
                 self.change()
-            self._memory = mmap.mmap(self._handle, _SIZE, prot=mmap.PROT_READ)
+            self.memory = mmap.mmap(self._handle, _SIZE, prot=mmap.PROT_READ)
         except BaseException:
             os.close(self._handle)
             raise
-
-    def look(self) -> bytes:
-        return self._memory[:]
 
     def change(self) -> None:
         os.pwrite(self._handle, os.urandom(_SIZE), 0)
 
     def close(self) -> None:
-        self._memory.close()
+        self.memory.close()
         os.close(self._handle)

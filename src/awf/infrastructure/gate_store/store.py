@@ -15,6 +15,7 @@ class SqliteGateStore:
         """Raises `AwfError` (SYSTEM.GATE_STORE.*) when the file cannot be used."""
         self._database = GateDatabase(folder)
         self.path = self._database.path
+        self.changes = self._database.changes  # another number as soon as anything has changed
         self.grants = SqliteGrants(self._database)
         self.approvals = SqliteApprovals(self._database)
         self.contexts = SqliteContexts(self._database)

@@ -10,7 +10,7 @@ import os
 import sqlite3
 from math import inf
 from time import monotonic
-from typing import Literal
+from typing import Literal, get_args
 
 from awf.infrastructure.gate_store.stamp import Stamp
 from awf.infrastructure.gate_store.trouble import unavailable
@@ -19,6 +19,7 @@ __all__ = ["ChangeWatch", "Table"]
 
 Table = Literal["grants", "approvals", "contexts"]
 
+TABLES: tuple[Table, ...] = get_args(Table)
 _LOOK_SECONDS = 0.025  # how long the mark alone counts
 
 
@@ -33,41 +34,56 @@ class ChangeWatch:
         except (sqlite3.Error, OSError) as error:
             raise unavailable(path, error) from error
         self._file = _identity(path)
+        self._memory = self._stamp.memory
         self._mark = b""
+        self._changes = 0
         self._until = -inf
         self._seen: int | None = None
-        self._counts: dict[str, int] = {}
+        self._counts: dict[Table, int] = {}
         self._unsure = 0
 
     def changed(self) -> None:
         """Something was written and is safe."""
         self._stamp.change()
 
+    def changes(self) -> int:
+        """Another number as soon as anything has changed. Raises as `version` does."""
+        try:
+            mark = self._memory[:]  # first: what is changed meanwhile shows the next time
+        except ValueError as error:
+            raise unavailable(self._path, "it was closed") from error
+        if mark != self._mark or monotonic() >= self._until:
+            self._look(mark)
+        return self._changes
+
     def version(self, table: Table) -> int:
         """Raises `AwfError` when the file is damaged or closed, or another one lies in its place.
 
         Then changes would go to a file that we do not see, revocations among them.
         """
-        try:
-            mark = self._stamp.look()  # first: what is changed meanwhile shows the next time
-        except ValueError as error:
-            raise unavailable(self._path, "it was closed") from error
-        if mark == self._mark and monotonic() < self._until:
-            return self._counts[table]
+        self.changes()
+        return self._counts[table]
+
+    def _look(self, mark: bytes) -> None:
         if _identity(self._path) != self._file:
             raise unavailable(self._path, "it was moved or replaced while it was in use")
         try:
             seen = self._connection.execute("PRAGMA data_version").fetchone()[0]
             if seen != self._seen:
-                self._counts = dict(self._connection.execute("SELECT what, count FROM changes").fetchall())
+                counts = self._connection.execute("SELECT what, count FROM changes").fetchall()
+                self._counts = dict.fromkeys(TABLES, 0) | dict(counts)
+                self._changes += 1
                 self._seen = seen
-            self._mark, self._until = mark, monotonic() + _LOOK_SECONDS
-            return self._counts[table]
-        except (sqlite3.Error, KeyError) as error:
-            if isinstance(error, sqlite3.Error) and _is_busy(error):
-                self._unsure -= 1  # a number that was never there: whoever compares looks for himself
-                return self._unsure
-            raise unavailable(self._path, error) from error
+        except sqlite3.Error as error:
+            if not _is_busy(error):
+                raise unavailable(self._path, error) from error
+            # Numbers that were never there: whoever compares looks for himself.
+            self._unsure -= 1
+            self._counts = dict.fromkeys(TABLES, self._unsure)
+            self._changes += 1
+            self._seen = None
+            return
+        self._mark, self._until = mark, monotonic() + _LOOK_SECONDS
 
     def close(self) -> None:
         self._until = -inf

@@ -63,6 +63,9 @@ class CelFirstMatch:
             ]
             for nodes in flat
         ]
+        simple = len(self._parts) == 1 and not (self._values or self._questions)
+        self._plain = [part.plain for part in self._parts[0] if part.plain is not None] if simple else []
+        self._is_plain = bool(self._plain) and len(self._plain) == len(self._parts[0])
         self._is_prepared = False
         self._functions: dict[str, Any] = {}
         self._context: Any = None
@@ -89,6 +92,31 @@ class CelFirstMatch:
         except RecursionError as error:
             raise _failure(error) from None
         return _Facts(values)
+
+    def first_in(self, document: Mapping[str, Any]) -> int:
+        """Raises `ExpressionError`."""
+        at = self._compared(document) if self._is_plain else None
+        return self.first(self.facts(document)) if at is None else at
+
+    def _compared(self, document: Mapping[str, Any]) -> int | None:
+        """Only texts against texts. None: one of them is something else."""
+        values: dict[str, str] = {}
+        for root, fields in self._fields.items():
+            base = document.get(root)
+            if type(base) is not dict:
+                return None
+            for name, key in fields:
+                value = base.get(key)
+                if type(value) is not str or not value.isascii():
+                    return None
+                values[name] = value
+        start = 0
+        for plain in self._plain:
+            at = plain.first_of(values)
+            if at != _NONE:
+                return start + at
+            start += _IN_ONE_PROGRAM
+        return _NONE
 
     def put(self, facts: _Facts, name: str, value: str) -> None:
         """Give one name of the document another value."""

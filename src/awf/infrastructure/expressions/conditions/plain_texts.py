@@ -46,6 +46,10 @@ class PlainTexts:
         for name in self._names:
             if type(values.get(name)) is not str:
                 return None
+        return self.first_of(values)
+
+    def first_of(self, values: Mapping[str, str]) -> int:
+        """The same where all of them are texts."""
         for name, texts, start, end in self._runs:
             if texts and not values[name].startswith(texts):
                 continue

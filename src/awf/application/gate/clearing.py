@@ -1,0 +1,109 @@
+"""What holds for all calls of one tool by one caller: found out once, and right until something changes.
+
+The label of the context, the grants and the form of the record are the same from call to call. A `Clearance` keeps them with
+the state of the stores at which they were so. A call only compares that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from awf.application.gate.coverage import NOTHING_NEEDED
+from awf.application.gate.entries import decision_entry
+from awf.domain.errors import AwfError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from awf.application.gate.contexts import Contexts
+    from awf.application.gate.coverage import Coverage
+    from awf.application.gate.grants import Grants
+    from awf.application.gate.origin import Origin
+    from awf.application.gate.passage import GatedTool, Passage
+    from awf.domain.label import Label
+    from awf.domain.policy import Decision
+    from awf.domain.ports.audit_log import AuditLog, CallForm
+
+__all__ = ["Clearance", "Clearing"]
+
+_MOST = 256
+
+
+class Clearance:
+    """Its label covers what the tool returns, and all that the tool requires is granted."""
+
+    __slots__ = ("_forms", "approvals", "changes", "grants", "label", "origin", "since", "turns", "until")
+
+    def __init__(
+        self,
+        origin: Origin,
+        label: Label,
+        coverage: Coverage,
+        turns: int,
+        changes: int,
+        period: tuple[float, float],
+    ) -> None:
+        self.origin = origin  # kept, so that nothing else gets its identity
+        self.label = label
+        self.grants = coverage.grant_ids
+        self.approvals = coverage.approval_ids
+        self.turns, self.changes = turns, changes  # when it was so
+        self.since, self.until = period
+        self._forms: dict[int, tuple[CallForm, Decision]] = {}
+
+    def form(self, passage: Passage, decision: Decision, log: AuditLog) -> CallForm:
+        """How its calls are recorded when this is decided."""
+        known = self._forms.get(id(decision))
+        if known is None:
+            if len(self._forms) >= _MOST:
+                self._forms.clear()
+            known = self._forms[id(decision)] = (log.form(decision_entry(passage, 0.5)), decision)
+        return known[0]
+
+
+class Clearing:
+    def __init__(self, contexts: Contexts, grants: Grants, changes: Callable[[], int]) -> None:
+        self._contexts = contexts
+        self._grants = grants
+        self._changes = changes
+
+    def of(self, tool: GatedTool, origin: Origin, now: float) -> Clearance | None:
+        """None: something is missing, or has to be looked up first."""
+        known = tool.cleared.get(id(origin))
+        try:
+            turns, changes = self._contexts.turns, self._changes()
+            if (
+                known is not None
+                and known.changes == changes
+                and known.turns == turns
+                and known.since <= now < known.until
+            ):
+                return known
+            return self._found(tool, origin, now, turns, changes)
+        except AwfError:  # the other way tells
+            return None
+
+    def holds(self, clearance: Clearance) -> bool:
+        """Whether the context still has what it had."""
+        try:
+            return clearance.turns == self._contexts.turns and clearance.changes == self._changes()
+        except AwfError:
+            return False
+
+    def _found(
+        self, tool: GatedTool, origin: Origin, now: float, turns: int, changes: int
+    ) -> Clearance | None:
+        label = self._contexts.label_at(origin.context, self._contexts.version())
+        if label is None or not label.covers(tool.label):
+            return None
+        coverage: Coverage | None = NOTHING_NEEDED
+        if tool.required or origin.grant_ids:
+            version = self._grants.version()
+            coverage = self._grants.covering_at(version, tool.required, origin.holder, origin.grant_ids)
+        if coverage is None or coverage.missing:
+            return None
+        if len(tool.cleared) >= _MOST:
+            tool.cleared.clear()
+        found = Clearance(origin, label, coverage, turns, changes, self._grants.period(now))
+        tool.cleared[id(origin)] = found
+        return found
