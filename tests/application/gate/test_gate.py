@@ -133,7 +133,7 @@ async def test_whoever_knows_something_secret_reaches_nobody_whatever_the_policy
     await lab.call(lab.tool("files:read"))
     message = await refused(lab.call(lab.tool("web:fetch")))
     assert "confidential" in message
-    assert "awf gateway context reset" in message
+    assert "awf gateway context reset " in message
     assert lab.reached == ["files:read"]
     assert lab.entries[-1].code == "level:open_world"
 

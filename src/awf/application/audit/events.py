@@ -44,6 +44,8 @@ class ToolAuditEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     door: str
     error: str
     trace_id: str
+    by: str  # the person, where it was one who did or decided it
+    status: str  # of a question that was asked or answered
 
 
 def event_of(record: AuditRecord, decision: AuditEntry | None = None) -> ToolAuditEvent:
@@ -73,7 +75,15 @@ def event_of(record: AuditRecord, decision: AuditEntry | None = None) -> ToolAud
         door=entry.door,
         error=entry.error,
         trace_id=entry.trace_id,
+        by=_text(entry, "decidedBy") or _text(entry, "by"),
+        status=_text(entry, "status"),
     )
+
+
+def _text(entry: AuditEntry, name: str) -> str:
+    """Of its details, whatever they are."""
+    value = entry.details.get(name, "")
+    return value if isinstance(value, str) else ""
 
 
 def whole_call(decision: AuditEntry, effect: AuditEntry) -> AuditEntry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -64,7 +65,7 @@ class Admitting:
         if label is None:
             return None
         if tool.open_world:
-            closed = level_decision(tool, label)
+            closed = level_decision(tool, origin, label)
             if closed is not None:
                 return closed
         decision = tool.rules.decide(CallView(passage.arguments, origin.seen, label))
@@ -87,12 +88,12 @@ class Admitting:
             await grants.refresh()
 
 
-def level_decision(tool: GatedTool, label: Label) -> Decision | None:
+def level_decision(tool: GatedTool, origin: Origin, label: Label) -> Decision | None:
     if not tool.facts.open_world or label.confidentiality == "public":
         return None
     return _denied(
         f"{tool.facts.name} reaches others, and this agent knows something {label.confidentiality} by now. "
-        "A person can let it begin anew: awf gateway context reset",
+        f"A person can let it begin anew: awf gateway context reset {shlex.quote(origin.context)}",
         "level:open_world",
     )
 

@@ -139,7 +139,7 @@ class Gate:
 
     async def stages(self, tool: GatedTool, origin: Origin, label: Label) -> list[Stage]:
         """What would be said to a call beside the policy's word, for those who want to know why."""
-        found = [("level", level_decision(tool, label))]
+        found = [("level", level_decision(tool, origin, label))]
         if tool.required:
             coverage = await self._admitting.coverage(tool, origin)
             found.append(("grants", missing_decision(tool, coverage, origin) if coverage.missing else None))

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from awf.application.audit.events import event_of
+from awf.domain.audit import AuditEntry, AuditRecord
+from awf.interfaces.cli.rendering.audit_lines import event_lines
+
+
+def lines(**fields):
+    entry = AuditEntry(created_at=1.5, **fields)
+    return list(event_lines([event_of(AuditRecord(sequence=7, previous="", hash="", entry=entry))]))
+
+
+def test_an_answer_names_who_gave_it_and_what_it_was():
+    details = {"status": "granted", "decidedBy": "anna"}
+    (line,) = lines(kind="approval_resolved", tool_id="kb:drop", reason="It deletes.", details=details)
+    assert "approval_resolved kb:drop" in line
+    assert line.endswith("granted by anna: It deletes.")
+
+
+def test_a_change_names_who_made_it():
+    (line,) = lines(kind="grant_revoked", details={"by": "bert"})
+    assert line.endswith("by bert")
+
+
+def test_details_of_other_kinds_are_no_names():
+    (line,) = lines(kind="configuration", details={"by": 7, "status": ["x"]})
+    assert "7 " in line
+    assert "by" not in line
