@@ -245,16 +245,6 @@ class App(Guarded):
 
     # -- running ---------------------------------------------------------------------------------------------------
 
-    @functools.cached_property
-    def shared_database(self) -> PostgresDatabase | None:
-        """The database that several machines share, where one is set."""
-        url = self.settings.database_url.value
-        if not url:
-            return None
-        from awf.infrastructure.stores.postgres.database import PostgresDatabase
-
-        return PostgresDatabase(url, self._storage)
-
     @staticmethod
     def look_at_database(url: str) -> DatabaseFacts:
         from awf.infrastructure.stores.postgres.database import look_at
@@ -410,10 +400,10 @@ class App(Guarded):
         if built.get("sandbox") is not None:
             built["sandbox"].close()
         if (shared := built.get("shared_database")) is not None:
-            await shared.leave()
-        elif "database" in built:
-            self.database.close()
-        if "gate_store" in built:
-            self.gate_store.close()
+            await shared.leave()  # what the gate remembers as well
+        else:
+            for part in ("database", "gate_store"):
+                if part in built:
+                    built[part].close()
         if "tracer" in built:
             self.tracer.close()

@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from awf.domain.audit import AuditKind
     from awf.domain.gate_file import Approvals, Levels
     from awf.infrastructure.gate_store import SqliteGateStore
+    from awf.infrastructure.stores.postgres.gate import PostgresGateStore
 
 __all__ = ["approval_desk", "contexts", "grants", "open_gate_store", "tell_audit"]
 
 
-def open_gate_store(app: Guarded) -> SqliteGateStore:
+def open_gate_store(app: Guarded) -> SqliteGateStore | PostgresGateStore:
+    """In the database that several machines share, where one is set; or in a file of this one."""
+    if app.shared_database is not None:
+        return app.shared_database.gate
     from awf.infrastructure.gate_store import SqliteGateStore
 
     return SqliteGateStore(os.path.join(app.cwd, app.settings.storage.value, "gate"))

@@ -88,9 +88,7 @@ class GateRooms:
     @functools.cached_property
     def operator_key(self) -> str:
         """It never shows in anything that is shown or stored; only whoever started the gateway is told."""
-        from awf.infrastructure.gate_store import operator_key
-
-        key = operator_key(os.path.dirname(self._app.gate_store.path))
+        key = self._app.gate_store.operator_key()
         self._app.masker.add("the operator key", key)
         return key
 

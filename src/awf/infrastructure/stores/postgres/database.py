@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
+    from awf.infrastructure.stores.postgres.gate import PostgresGateStore
     from awf.infrastructure.stores.postgres.link import Link
     from awf.infrastructure.stores.writing import Statement
 
@@ -60,6 +61,7 @@ class PostgresDatabase:
         self.url = url
         self.folder = folder
         self._link: Link | None = None
+        self._gate: PostgresGateStore | None = None
         self._reader: psycopg.Connection[tuple[Any, ...]] | None = open_connection(url)
         try:
             self.layout = migrate(self._reader, url)
@@ -142,8 +144,19 @@ class PostgresDatabase:
             self._link = Link(self.url)
         return self._link
 
+    @property
+    def gate(self) -> PostgresGateStore:
+        """What the gate remembers; one for all that share this database in a process."""
+        if self._gate is None:
+            from awf.infrastructure.stores.postgres.gate import PostgresGateStore
+
+            self._gate = PostgresGateStore(self)
+        return self._gate
+
     async def leave(self) -> None:
         """Write what waits, and give everything back."""
+        if self._gate is not None:
+            await self._gate.close()
         if self._link is not None:
             await self._link.close()
             self._link = None
