@@ -18,15 +18,6 @@ async def hears(part) -> None:
             await asyncio.sleep(0.001)
 
 
-@pytest.fixture
-async def shared(database_url, tmp_path):
-    """The stores of the gate in PostgreSQL."""
-    database = PostgresDatabase(database_url, str(tmp_path / "storage"))
-    await hears(database.gate.contexts)
-    yield database.gate
-    await database.leave()
-
-
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
 async def gate_store(request, tmp_path):
     if request.param == "postgres":

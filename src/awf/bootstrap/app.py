@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import os
-import time
 from typing import TYPE_CHECKING, Any
 
 from awf.bootstrap.guarded import Guarded
@@ -282,11 +281,6 @@ class App(Guarded):
         from awf.infrastructure.stores.journal import SqliteJournal
 
         return SqliteJournal(self.database)  # type: ignore[arg-type]
-
-    @property
-    def clock(self) -> Callable[[], float]:
-        """One time for all machines that share a database."""
-        return self.shared_database.clock if self.shared_database is not None else time.time
 
     @functools.cached_property
     def execution(self) -> ExecutionService:

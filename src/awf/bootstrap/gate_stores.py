@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,19 +32,19 @@ def open_gate_store(app: Guarded) -> SqliteGateStore | PostgresGateStore:
 def grants(app: Guarded) -> Grants:
     from awf.application.gate.grants import Grants
 
-    return Grants(app.gate_store.grants, time.time, tell=app.tell_audit)
+    return Grants(app.gate_store.grants, app.clock, tell=app.tell_audit)
 
 
 def contexts(app: Guarded, levels: Levels | None = None) -> Contexts:
     from awf.application.gate.contexts import Contexts
 
-    return Contexts(app.gate_store.contexts, time.time, levels, tell=app.tell_audit)
+    return Contexts(app.gate_store.contexts, app.clock, levels, tell=app.tell_audit)
 
 
 def approval_desk(app: Guarded, settings: Approvals | None = None) -> ApprovalDesk:
     from awf.application.gate.approvals import ApprovalDesk
 
-    return ApprovalDesk(app.gate_store.approvals, time.time, settings, tell=app.tell_audit)
+    return ApprovalDesk(app.gate_store.approvals, app.clock, settings, tell=app.tell_audit)
 
 
 def tell_audit(app: Guarded, kind: AuditKind, details: dict[str, Any]) -> Awaitable[None] | None:

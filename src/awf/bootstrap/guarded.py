@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
+import time
 from typing import TYPE_CHECKING, Any
 
 from awf.bootstrap.foundation import Foundation
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from awf.application.gate.gate import Gate
     from awf.bootstrap.gates import GateRooms
@@ -37,6 +38,11 @@ class Guarded(Foundation):
         from awf.infrastructure.stores.postgres.database import PostgresDatabase
 
         return PostgresDatabase(url, os.path.join(self.cwd, self.settings.storage.value))
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """One time for all machines that share a database."""
+        return self.shared_database.clock if self.shared_database is not None else time.time
 
     @property
     def audit_folder(self) -> str:

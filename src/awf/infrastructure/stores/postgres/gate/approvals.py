@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from awf.domain.approval import Approval
-from awf.infrastructure.stores.postgres.gate.keeping import asked
+from awf.infrastructure.stores.postgres.gate.keeping import MOVING_SECONDS, asked
 from awf.infrastructure.stores.postgres.gate.texts import kept, taken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from awf.infrastructure.stores.postgres.gate.keeping import Keeping
     from awf.infrastructure.stores.postgres.gate.lines import Attempt, Connection
@@ -132,7 +132,7 @@ class PostgresApprovals:
 
         return await self._keeping.change("approvals", work)
 
-    async def take_in(self, approvals: Iterable[Approval]) -> int:
+    async def take_in(self, approvals: Sequence[Approval]) -> int:
         """Copies of another store's; how many of them changed anything here."""
 
         async def work(connection: Connection, attempt: Attempt) -> tuple[int, bool]:
@@ -140,7 +140,7 @@ class PostgresApprovals:
                 new = [await asked(connection, _COPY, (*_values(one), attempt.word)) for one in approvals]
             return sum(map(len, new)), True
 
-        return await self._keeping.change("approvals", work)
+        return await self._keeping.change("approvals", work, seconds=MOVING_SECONDS)
 
     async def _first(self, sql: str, *values: Any) -> Approval | None:
         row = await self._keeping.row(sql, values)

@@ -7,11 +7,11 @@ import msgspec
 
 from awf.domain.label import PLAIN, Label, joined
 from awf.domain.security_context import SecurityContext
-from awf.infrastructure.stores.postgres.gate.keeping import asked
+from awf.infrastructure.stores.postgres.gate.keeping import MOVING_SECONDS, asked
 from awf.infrastructure.stores.postgres.gate.texts import taken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from awf.infrastructure.stores.postgres.gate.keeping import Keeping
     from awf.infrastructure.stores.postgres.gate.lines import Attempt, Connection
@@ -80,7 +80,7 @@ class PostgresContexts:
     async def contexts(self) -> list[SecurityContext]:
         return [_context(row) for row in await self._keeping.rows(_ALL)]
 
-    async def take_in(self, contexts: Iterable[SecurityContext]) -> int:
+    async def take_in(self, contexts: Sequence[SecurityContext]) -> int:
         """Copies of another store's; how many of them changed anything here. No label gets better by it."""
 
         async def work(connection: Connection, _attempt: Attempt) -> tuple[int, bool]:
@@ -88,7 +88,7 @@ class PostgresContexts:
                 changed = [await _copied(connection, one) for one in contexts]
             return sum(changed), True
 
-        return await self._keeping.change("contexts", work)
+        return await self._keeping.change("contexts", work, seconds=MOVING_SECONDS)
 
 
 async def _added(connection: Connection, context: SecurityContext) -> tuple[SecurityContext, bool]:

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from awf.domain.errors import AwfError
 from awf.domain.grant import CapabilityGrant, GrantScope
-from awf.infrastructure.stores.postgres.gate.keeping import asked
+from awf.infrastructure.stores.postgres.gate.keeping import MOVING_SECONDS, asked
 from awf.infrastructure.stores.postgres.gate.texts import taken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from awf.infrastructure.stores.postgres.gate.keeping import Keeping
     from awf.infrastructure.stores.postgres.gate.lines import Attempt, Connection
@@ -72,7 +72,7 @@ class PostgresGrants:
 
         return await self._keeping.change("grants", work)
 
-    async def take_in(self, grants: Iterable[CapabilityGrant]) -> int:
+    async def take_in(self, grants: Sequence[CapabilityGrant]) -> int:
         """Copies of another store's; how many of them changed anything here."""
 
         async def work(connection: Connection, attempt: Attempt) -> tuple[int, bool]:
@@ -80,7 +80,7 @@ class PostgresGrants:
                 new = [await asked(connection, _COPY, (*_values(one), attempt.word)) for one in grants]
             return sum(map(len, new)), True
 
-        return await self._keeping.change("grants", work)
+        return await self._keeping.change("grants", work, seconds=MOVING_SECONDS)
 
 
 def _values(grant: CapabilityGrant) -> tuple[Any, ...]:

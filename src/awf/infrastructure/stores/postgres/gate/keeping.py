@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from awf.infrastructure.stores.postgres.gate.hearing import Table
     from awf.infrastructure.stores.postgres.gate.lines import Attempt, Connection
 
-__all__ = ["Keeping", "asked"]
+__all__ = ["MOVING_SECONDS", "Keeping", "asked"]
+
+MOVING_SECONDS = 600.0  # for all that another store has kept
 
 T = TypeVar("T")
 
@@ -38,7 +40,11 @@ class Keeping:
         return found[0] if found else None
 
     async def change(
-        self, table: Table, work: Callable[[Connection, Attempt], Awaitable[tuple[T, bool]]]
+        self,
+        table: Table,
+        work: Callable[[Connection, Attempt], Awaitable[tuple[T, bool]]],
+        *,
+        seconds: float | None = None,
     ) -> T:
         """`work` gives what comes of it, and whether anything has changed. What failed may have changed something."""
 
@@ -54,7 +60,7 @@ class Keeping:
                 self._hearing.changed(table)
             return result
 
-        return await self.lines.do(watched)
+        return await self.lines.do(watched, seconds=seconds)
 
     async def close(self) -> None:
         await self.lines.close()

@@ -68,18 +68,19 @@ class Lines:
         self._free: list[Connection] = []
         self._places = asyncio.Semaphore(_MOST)
         self._at_work: set[asyncio.Task[Any]] = set()
+        self.patience = _PATIENCE_SECONDS
         self._closed = False
 
     async def do(
-        self, work: Callable[[Connection, Attempt], Awaitable[T]], *, seconds: float = _PATIENCE_SECONDS
+        self, work: Callable[[Connection, Attempt], Awaitable[T]], *, seconds: float | None = None
     ) -> T:
-        """Raises `AwfError`."""
+        """`seconds`: for what may take longer than usual. Raises `AwfError`."""
         if self._closed:
             raise unavailable(self.url, "it was closed")
         loop = asyncio.get_running_loop()
-        errand = _Errand(seconds)
+        errand = _Errand(seconds or self.patience)
         errand.task = task = loop.create_task(self._patiently(work, errand), name="gate store")
-        timer = loop.call_later(seconds, errand.give_up)
+        timer = loop.call_later(errand.seconds, errand.give_up)
         self._at_work.add(task)
 
         def ended(task: asyncio.Task[T]) -> None:
