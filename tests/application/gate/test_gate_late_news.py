@@ -34,10 +34,9 @@ def lab(request):
 @pytest.fixture
 def late(lab):
     """A store whose news come late: the version stays what it was."""
-    contexts = lab.store.contexts
-    frozen = contexts.version()
-    contexts.at_once = False
-    contexts.version = lambda: frozen
+    frozen = lab.store.contexts.version()
+    lab.store.contexts.at_once = False
+    lab.contexts._fresh._version = lambda: frozen
     return lab
 
 
