@@ -32,6 +32,7 @@ class GatedTool:
     __slots__ = (
         "at_once",
         "bounds",
+        "by_label",
         "cleared",
         "confirmed",
         "facts",
@@ -49,6 +50,8 @@ class GatedTool:
         self.facts: ToolFacts = rules.facts
         self.rules = rules
         self.open_world = rules.facts.open_world
+        # What the context knows decides about it, so that has to be looked up exactly.
+        self.by_label = self.open_world or rules.looks_at_labels
         self.confirmed = rules.facts.requires_confirmation
         self.label = rules.facts.label
         self.told = None if self.label == PLAIN else label_meta(self.label)
@@ -59,7 +62,7 @@ class GatedTool:
         limit = rules.facts.limits.timeout_ms
         self.timeout = None if limit is None else limit / 1000
         self.cleared: dict[int, Clearance] = {}  # by the identity of who calls
-        self.at_once = not (self.open_world or self.confirmed)  # calls of it may be such that nobody is asked
+        self.at_once = not (self.by_label or self.confirmed)  # calls of it may be such that nobody is asked
 
 
 class Gated(NamedTuple):
