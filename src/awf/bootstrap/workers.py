@@ -54,19 +54,21 @@ def copy_runs_to_database(app: App) -> Moved:
     from awf.infrastructure.stores.postgres.moving import Moved, copy_runs
 
     target = require_database(app)
-    if not os.path.exists(os.path.join(target.folder, "awf.db")):
-        if any(os.path.exists(os.path.join(target.folder, *path)) for path in _OTHERS):
-            return Moved()
-        raise AwfError(
-            "USER.INPUT.MISSING_FILE",
-            f"There is no store in {target.folder}.",
-            hint="Name its directory with --storage DIR.",
-        )
-    source = Database(target.folder)
     try:
-        return copy_runs(source, target)
+        if not os.path.exists(os.path.join(target.folder, "awf.db")):
+            if any(os.path.exists(os.path.join(target.folder, *path)) for path in _OTHERS):
+                return Moved()
+            raise AwfError(
+                "USER.INPUT.MISSING_FILE",
+                f"There is no store in {target.folder}.",
+                hint="Name its directory with --storage DIR.",
+            )
+        source = Database(target.folder)
+        try:
+            return copy_runs(source, target)
+        finally:
+            source.close()
     finally:
-        source.close()
         target.close()
 
 
