@@ -25,18 +25,22 @@ def migrate(source: str, target: str, storage: str | None, output: str) -> int:
     under way are left out; do it again when they have ended: what is there already is not copied twice.
     """
     del source, target  # there is one way, and it is written out so that there can be more
-    from awf.bootstrap.moving import copy_to_database
+    import asyncio
 
-    moved = copy_to_database(make_app(storage=storage))
-    runs, gate = moved.runs, moved.gate
+    from awf.bootstrap.moving import copy_gate_to_database
+    from awf.bootstrap.workers import copy_runs_to_database
+
+    app = make_app(storage=storage)
+    moved = copy_runs_to_database(app)
+    gate = asyncio.run(copy_gate_to_database(app))
     if output == "json":
-        echo_json({**msgspec.to_builtins(runs), "gate": gate})
+        echo_json({**msgspec.to_builtins(moved), "gate": gate})
         return 0
-    print(f"{runs.copied} runs copied, {runs.known} were there already")
+    print(f"{moved.copied} runs copied, {moved.known} were there already")
     print(
         f"{gate.grants} grants, {gate.approvals} approvals, {gate.contexts} security contexts "
         f"and {gate.results} long results copied"
     )
-    for run_id in runs.running:
+    for run_id in moved.running:
         click.echo(f"{run_id} is under way, and was left out", err=True)
     return 0
