@@ -39,9 +39,9 @@ def test_on_a_full_disk_what_only_reads_goes_on_and_the_rest_is_refused_until_th
     done = 1
 
     def refused_write():
-        """What is merged meanwhile may leave a little room, so the disk is filled again until a call is refused."""
+        """There is room for a while that was reserved; what is merged may leave some, too, so the disk is filled again."""
         nonlocal done
-        for _ in range(200):
+        for _ in range(5000):
             fill(disk)
             answer = client.call("write")
             if is_refused(answer) and "was called" not in answer.text:
