@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 
 from awf.application.gateway import forwarding
 from awf.application.gateway.client import Client
 from awf.application.gateway.eras import crossed_error, crossed_result, upstream_meta
 from awf.domain.errors import AwfError
-from awf.domain.mcp import INVALID_PARAMS, RESERVED_META, Era, RpcError
+from awf.domain.mcp import INVALID_PARAMS, RESERVED_META, Era, RpcError, Verbatim
 from awf.testing.memory_upstreams import MemoryServer, text
 
 OLD, NEW = Era(modern=False, version="2025-11-25"), Era(modern=True, version="2026-07-28")
@@ -266,3 +267,40 @@ async def test_within_the_older_era_a_server_asks_in_the_middle(house):
 async def test_a_result_of_a_kind_we_do_not_know_crosses_as_it_is(house):
     server = MemoryServer(modern=True).tool("x", {"resultType": "task", "taskId": "t"})
     assert await (await (await house(a=server)).visitor()).call("x") == {"resultType": "task", "taskId": "t"}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [b'{"resultType":"complete","content":[]}', b'{"content":[],"resultType":"complete"}', b'{"content":[]}'],
+)
+def test_the_words_of_a_newer_server_stay_as_they_are_but_for_the_one_that_older_clients_do_not_know(written):
+    result = crossed_result("tools/call", verbatim(written), to_modern=False, server_info={})
+    assert result == {"content": []}
+    assert type(result) is Verbatim
+    assert result.written == b'{"content":[]}'
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        b'{"a":1,"resultType":"complete","b":2}',
+        b'{"a":1, "resultType":"complete"}',
+        b'{"resultType":"complete"}',
+        b'{"a":",\\"resultType\\":","resultType":"complete"}',
+        b'{"ttlMs":1,"resultType":"complete"}',
+        b'{"structuredContent":3,"resultType":"complete"}',
+        b'{"_meta":{"io.modelcontextprotocol/serverInfo":{}},"resultType":"complete"}',
+        b'{"resultType":"complete","resultType":"complete"}',
+    ],
+)
+def test_where_it_stands_elsewhere_or_is_not_the_only_one_the_result_is_written_anew(written):
+    made = verbatim(written)
+    result = crossed_result("tools/call", made, to_modern=False, server_info={})
+    assert result == crossed_result("tools/call", dict(made), to_modern=False, server_info={})
+    assert "resultType" not in result
+    if type(result) is Verbatim:
+        assert msgspec.json.decode(result.written) == result
+
+
+def verbatim(written: bytes) -> Verbatim:
+    return Verbatim(msgspec.json.decode(written), written)

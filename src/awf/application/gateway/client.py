@@ -7,7 +7,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
+from awf.domain.mcp import METHOD_NOT_FOUND, Era, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,6 +58,7 @@ class Client:
         "id",
         "info",
         "key",
+        "latest_meta",
         "level",
         "modern",
         "origin",
@@ -89,6 +90,9 @@ class Client:
         self.profile = profile
         self.level = level  # of log messages it wants to hear; empty: it has not said
         self.context = ""  # the security context of its latest request, where a gate wants to know
+        self.latest_meta: tuple[Era, str, dict[str, Any]] | None = (
+            None  # what servers of an era are told of it
+        )
         self.origin: tuple[object, str, Origin] | None = None  # who said who it is, for which name, and what
         self.standing: Reach | None = None  # what is heard outside of any request
         self.subscriptions: set[str] = set()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from awf.domain.mcp import INVALID_PARAMS, RESERVED_META, RpcError, modern_meta
+from awf.domain.mcp import INVALID_PARAMS, RESERVED_META, RpcError, Verbatim, modern_meta
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +24,7 @@ CACHED = frozenset(
     | {"resources/read"}
 )
 _ONLY_MODERN = ("resultType", "ttlMs", "cacheScope")
+_TYPE_FIRST, _TYPE_LAST = b'{"resultType":"complete",', b',"resultType":"complete"}'
 _NOT_FOUND = -32002  # a resource, in the older era
 
 
@@ -41,13 +42,16 @@ def upstream_meta(meta: dict[str, Any], client: Client, era: Era) -> dict[str, A
     """The `_meta` for a server of this era, of a request of this client."""
     if era.modern and client.modern:
         return meta
-    own = {key: value for key, value in meta.items() if not key.startswith(RESERVED_META)}
+    own = {key: value for key, value in meta.items() if not key.startswith(RESERVED_META)} if meta else {}
     if not era.modern:
         return own
-    own |= modern_meta(era.version, client.capabilities, client.info)
-    if client.level:
-        own[LOG_LEVEL] = client.level
-    return own
+    latest = client.latest_meta
+    if latest is None or latest[0] is not era or latest[1] != client.level:
+        said = modern_meta(era.version, client.capabilities, client.info)
+        if client.level:
+            said[LOG_LEVEL] = client.level
+        latest = client.latest_meta = (era, client.level, said)
+    return {**own, **latest[2]} if own else latest[2]
 
 
 def crossed_result(
@@ -63,7 +67,34 @@ def _modern(method: str, result: dict[str, Any], server_info: Mapping[str, Any])
     return {"resultType": "complete", **caching, **result, "_meta": told}
 
 
+def _without_type(result: Verbatim) -> Verbatim | None:
+    """The same words without the one that the older era does not know. None: there are more of them, or it stands elsewhere."""
+    structured = result.get("structuredContent")
+    if "_meta" in result or "ttlMs" in result or "cacheScope" in result:
+        return None
+    if structured is not None and not isinstance(structured, dict):
+        return None
+    if "resultType" not in result:
+        return result
+    written = result.written
+    if written.count(b'"resultType"') != 1:
+        return None
+    if written.endswith(_TYPE_LAST):
+        written = written[: -len(_TYPE_LAST)] + b"}"
+    elif written.startswith(_TYPE_FIRST):
+        written = b"{" + written[len(_TYPE_FIRST) :]
+    else:
+        return None
+    made = dict(result)
+    del made["resultType"]
+    return Verbatim(made, written)
+
+
 def _legacy(result: dict[str, Any]) -> dict[str, Any]:
+    if type(result) is Verbatim:
+        plain = _without_type(result)
+        if plain is not None:
+            return plain
     made = {key: value for key, value in result.items() if key not in _ONLY_MODERN}
     meta = made.get("_meta")
     if isinstance(meta, dict) and SERVER_INFO in meta:

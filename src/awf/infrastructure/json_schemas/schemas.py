@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from awf.infrastructure.json_schemas.plain_objects import plain_objects
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -32,8 +34,10 @@ class RustJsonSchemas:
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
             raise ValueError(_first_line(error)) from error
 
+        surely_fits = plain_objects(schema)
+
         def misfits(value: Any) -> list[str]:
-            if validator.is_valid(value):
+            if (surely_fits is not None and surely_fits(value)) or validator.is_valid(value):
                 return []
             return [
                 f"{_pointer(one.instance_path)}{_first_line(one)}" for one in validator.iter_errors(value)
