@@ -333,3 +333,30 @@ def test_the_address_of_the_page_has_the_operator_key_as_soon_as_there_is_a_gate
     assert serving().until("what goes on: ").endswith(f"/#key={key}")  # the same after a restart
     said = [line for line in gateway.running.err.read_text().splitlines() if key in line]
     assert len(said) == 1
+
+
+TELLING = """
+import os
+from mcpserver import Server, run_stdio
+
+async def variable(arguments, call):
+    return os.environ.get("AWF_DATABASE_URL", "not told")
+
+server = Server(name="telling", version="1")
+server.register_tool("variable", {"type": "object"}, variable)
+run_stdio(server)
+"""
+
+
+def test_servers_are_not_told_where_the_database_is_unless_the_file_says_so(journey):
+    """Whoever has its address could grant himself anything."""
+    url = "postgresql://nobody@127.0.0.1:1/none"
+    journey.environment["AWF_DATABASE_URL"] = url
+    program = journey.project / "telling.py"
+    program.write_text(TELLING, encoding="utf-8")
+    server = {"command": sys.executable, "args": [str(program)]}
+    file = journey.project / "telling.json"
+    for env, told in (({}, "not told"), ({"AWF_DATABASE_URL": "${env:AWF_DATABASE_URL}"}, url)):
+        file.write_text(json.dumps({"mcpServers": {"telling": {**server, "env": env}}}), encoding="utf-8")
+        said = journey.awf("gateway", "call", "--config", str(file), "variable", "{}").succeeded()
+        assert told in said.stdout, said

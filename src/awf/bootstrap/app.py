@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from awf.bootstrap.guarded import Guarded
 from awf.bootstrap.late import LateMapping
 from awf.domain.errors import AwfError
+from awf.domain.own_variables import handed_on
 from awf.domain.problem import suggest
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class App(Guarded):
             project=self.cwd,
             read=read_record,
             runner=LateRunner(runner),
-            environment=self.environment,
+            environment=handed_on(self.environment),
             problem_with=self.schemas.problem_with,
             version=self.version,
         )

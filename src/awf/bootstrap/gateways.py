@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from awf.domain.errors import AwfError, InvalidWorkflowError
+from awf.domain.own_variables import handed_on
 from awf.domain.problem import suggest
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ class GatewayHouse:
         confined = server.command is not None
         runner = self.walls.runner(server.sandbox, app.cwd) if confined else app.runner
         on_token = functools.partial(app.masker.renew, f"{name}.oauth.token")
-        return ServerWays(name, server, runner, app.environment, app.http, on_token)
+        return ServerWays(name, server, runner, handed_on(app.environment), app.http, on_token)
 
     def _walls(self, file: GatewayFile) -> Walls:
         from awf.bootstrap.sandboxes import Walls

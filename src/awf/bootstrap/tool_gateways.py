@@ -17,6 +17,7 @@ import msgspec
 
 from awf.bootstrap.app import App
 from awf.domain.errors import AwfError, InvalidWorkflowError
+from awf.domain.own_variables import handed_on
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -242,7 +243,9 @@ def _opened(app: App, walls: Walls, config: McpServerConfig, on_change: Callable
     server = _server(app, walls, config)
     confined = server.command is not None and walls.rules(server.sandbox).confines
     runner = walls.runner(server.sandbox, app.cwd) if confined else app.runner
-    tools = open_server(config.server_id, server, runner, app.environment, on_change, http=app.http)
+    tools = open_server(
+        config.server_id, server, runner, handed_on(app.environment), on_change, http=app.http
+    )
     return OpenedServer(tools, confined and runner is not app.runner)
 
 

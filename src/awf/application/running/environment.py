@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from awf.domain.own_variables import handed_on
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from awf.application.running.context import StepContext
     from awf.application.running.services import RunServices
 
-__all__ = ["context_of", "process_environment", "shell_of"]
+__all__ = ["agent_environment", "context_of", "process_environment", "shell_of"]
 
 _POSIX_SHELLS = {"sh", "bash", "dash", "zsh", "ksh", "ash"}
 # An input of such a name stays an input: as a variable it would change how every program behaves.
@@ -30,12 +32,19 @@ def shell_of(services: RunServices, chosen: str | None) -> str:
     return shell if usable else "/bin/sh"
 
 
-def process_environment(step: StepContext, own: Mapping[str, str]) -> dict[str, str]:
+def agent_environment(step: StepContext, own: Mapping[str, str]) -> dict[str, str]:
+    """The same for an agent and its tools, without what would let it change what it may do."""
+    return process_environment(step, own, around=handed_on(step.services.environment))
+
+
+def process_environment(
+    step: StepContext, own: Mapping[str, str], *, around: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """The surroundings, then inputs by name, then the workflow's `env`, then the state's own."""
     workflow = step.scope.workflow
     shared = workflow.env if isinstance(workflow.env, dict) else {}
     return {
-        **step.services.environment,
+        **(step.services.environment if around is None else around),
         **_input_variables(step.scope.inputs),
         **{name: step.render(text) for name, text in shared.items()},
         **{name: step.render(text) for name, text in own.items()},

@@ -10,6 +10,7 @@ import msgspec
 from awf.application.tools.proxy import OfferedTools
 from awf.domain.errors import AwfError
 from awf.domain.mcp_server import problems_with
+from awf.domain.own_variables import handed_on
 from awf.domain.workflow import plugin_and_member
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def tools_of_file(file: ToolServerFile, root: str, environment: Mapping[str, str
             raise AwfError("USER.CONFIG.INVALID", f"mcp_servers.{name}.{field}: {message}", hint=hint)
     return OfferedTools(
         root=root,
-        environment=environment,
+        environment=handed_on(environment),
         builtins=file.intercept_builtins,
         plugins=file.plugin_tools,
         servers={name: _filled(server, render) for name, server in servers.items()},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from awf.application.running.environment import process_environment
+from awf.application.running.environment import agent_environment
 from awf.application.running.steps.command import working_directory
 from awf.application.running.steps.tools import step_tools
 from awf.domain.agent import (
@@ -126,7 +126,7 @@ class AgentCall:
             keep_session=state.conversation is not None or state.mode == "conversation",
             cwd=working_directory(step, state.dir),
             state=step.durable.folder(f"agents/{self.provider.name}"),
-            env=process_environment(step, state.env),
+            env=agent_environment(step, state.env),
             output_schema=state.output_schema,
             tools=self.tools,
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from awf.application.running.approval import ask_tool_approval
-from awf.application.running.environment import context_of, process_environment
+from awf.application.running.environment import agent_environment, context_of
 from awf.application.running.steps.command import working_directory
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ async def step_tools(step: StepContext, state: AgentState) -> AsyncIterator[Prox
         proxy,
         step.render,
         root=working_directory(step, state.dir),
-        environment=process_environment(step, state.env),
+        environment=agent_environment(step, state.env),
         short_names=step.scope.workflow.plugins,
     )
     if joined:  # under one name the editor's server counts
