@@ -1,0 +1,118 @@
+"""A small load balancer for tests: each request goes to the next server, whatever session it belongs to.
+
+It only reads the head of a request, asks for the connection to be closed after the answer, and carries bytes from then on.
+So clients come with a new connection each time, and none sticks to a server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Passed", "RoundRobin"]
+
+_END = b"\r\n\r\n"
+_PIECE = 65536
+_LONGEST_HEAD = 256 * 1024
+
+
+class Passed(NamedTuple):
+    """One request, and which server it went to."""
+
+    server: int
+    method: str
+    path: str
+
+
+class RoundRobin:
+    """Servers by their ports on the loopback interface. One that nobody listens at is left out."""
+
+    def __init__(self, ports: Sequence[int]) -> None:
+        self.ports = list(ports)
+        self.port = 0
+        self.passed: list[Passed] = []
+        self._next = 0
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="round robin", daemon=True)
+
+    def aim(self, server: int) -> None:
+        """The next request goes to this one."""
+        self._next = server
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._ready.wait(60)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(60)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        server = self._loop.run_until_complete(
+            asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_LONGEST_HEAD)
+        )
+        self.port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        self._loop.run_forever()
+        server.close()
+        tasks = asyncio.all_tasks(self._loop)
+        for task in tasks:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self._loop.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(_END)
+            number, back_reader, back_writer = await self._connected()
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            writer.transport.abort()
+            return
+        method, path = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")[:2]
+        self.passed.append(Passed(number, method, path))
+        back_writer.write(_closing(head))
+        sending = asyncio.ensure_future(_pump(reader, back_writer))
+        try:
+            await _pump(back_reader, writer)
+        finally:
+            sending.cancel()
+            for one in (writer, back_writer):
+                with contextlib.suppress(OSError):
+                    one.close()
+
+    async def _connected(self) -> tuple[int, asyncio.StreamReader, asyncio.StreamWriter]:
+        trouble: OSError = ConnectionError("there is no server")
+        for _ in self.ports:
+            number, self._next = self._next, (self._next + 1) % len(self.ports)
+            try:
+                return number, *await asyncio.open_connection("127.0.0.1", self.ports[number])
+            except OSError as reason:
+                trouble = reason
+        raise trouble
+
+
+def _closing(head: bytes) -> bytes:
+    first, *fields = head[: -len(_END)].split(b"\r\n")
+    kept = [field for field in fields if not field.lower().startswith(b"connection:")]
+    return b"\r\n".join((first, *kept, b"Connection: close")) + _END
+
+
+async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    """What one side sends, until it ends; a break is passed on as one."""
+    try:
+        while data := await source.read(_PIECE):
+            target.write(data)
+            await target.drain()
+    except OSError:
+        target.transport.abort()
+    else:
+        with contextlib.suppress(OSError):
+            target.close()

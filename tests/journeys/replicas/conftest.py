@@ -1,0 +1,51 @@
+"""Two gateways over one database, behind a load balancer that sends each request to the next."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def _load(known: str, path: Path):
+    if known not in sys.modules:
+        spec = importlib.util.spec_from_file_location(known, path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[known] = module
+        spec.loader.exec_module(module)
+    return sys.modules[known]
+
+
+_load("journeys_harness", HERE.parent / "harness.py")
+stage = _load("gateway_hostile_stage", HERE.parent / "gateway_hostile" / "stage.py")
+_load("journeys_gate_files", HERE.parent / "gate" / "files.py")
+houses = _load("journeys_replicas_pair", HERE / "pair.py")
+
+
+@pytest.fixture(name="stage")
+def _stage():
+    return stage
+
+
+@pytest.fixture
+def shared(journey, database_url):
+    """A person's folders whose gateways keep everything in one database."""
+    journey.environment["AWF_DATABASE_URL"] = database_url
+    journey.environment["OFFICE_JOURNAL"] = str(journey.root / "office")
+    return journey
+
+
+@pytest.fixture
+def pair(shared):
+    """A function that opens two gateways with this file. In the end both must leave in good order."""
+    with contextlib.ExitStack() as opened:
+
+        def open_pair(config, *options):
+            return opened.enter_context(houses.opened(shared, config, *options))
+
+        yield open_pair

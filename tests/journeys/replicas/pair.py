@@ -1,0 +1,56 @@
+"""Two gateways that share a database, and the way in that belongs to neither."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+from awf.testing.round_robin import RoundRobin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+stage = sys.modules["gateway_hostile_stage"]
+
+
+class Pair:
+    def __init__(self, journey: Any, config: dict[str, Any], *options: str) -> None:
+        self.journey = journey
+        self.config = {
+            **config,
+            "listen": {"allowed_hosts": ["127.0.0.1", "localhost"], **config.get("listen", {})},
+        }
+        self.options = options
+        self.houses = [self.start(), self.start()]
+        self.proxy = RoundRobin([house.client.port for house in self.houses])
+
+    def start(self) -> Any:
+        house = stage.House(self.journey, self.config, *self.options)
+        house.until_said("one of the gateways of this database")
+        return house
+
+    @property
+    def client(self) -> Any:
+        """Who comes in through the load balancer."""
+        return stage.Client(self.proxy.port)
+
+    def session_at(self, number: int, **options: Any) -> Any:
+        """A session that begins at this gateway."""
+        self.proxy.aim(number)
+        session = self.client.session(**options)
+        assert self.proxy.passed[-1].server == number
+        return session
+
+    def served(self, path: str = "/mcp") -> set[int]:
+        """Which gateways were asked."""
+        return {one.server for one in self.proxy.passed if one.path.startswith(path)}
+
+
+@contextlib.contextmanager
+def opened(journey: Any, config: dict[str, Any], *options: str) -> Iterator[Pair]:
+    pair = Pair(journey, config, *options)
+    with pair.proxy:
+        yield pair
+    for house in pair.houses:
+        house.stop()
