@@ -44,7 +44,7 @@ def test_any_gateway_takes_any_request_of_a_session(pair):
     assert both.served() == {0, 1}
     assert both.houses[0].client.metric("sessions") == 1
     assert both.houses[1].client.metric("sessions") == 0
-    assert [tool["name"] for tool in session.request("tools/list").result["tools"]][:2] == ["echo", "hang"]
+    assert [tool["name"] for tool in session.request("tools/list").result["tools"]][:2] == ["ask", "big"]
 
 
 @pytest.mark.parametrize("method", QUESTIONS)
@@ -63,28 +63,23 @@ def test_what_a_server_asks_in_a_call_is_asked_and_answered_through_either(pair,
         assert session.post({"jsonrpc": "2.0", "id": question["id"], "result": answer}).status == 202
         call.rest()
     assert [one.server for one in both.proxy.passed[-2:]] == list(through)
-    assert (
-        json.dumps(json.dumps(answer))[1:-1]
-        in json.dumps(call.data.decode().replace(" ", "")).replace(" ", "")
-        or '\\"action\\": \\"accept\\"' in call.data.decode()
-        or "a haiku" in call.data.decode()
-    )
+    told = json.loads(re.findall(r"^data: (\{.*\})$", call.data.decode(), re.MULTILINE)[-1])
+    assert json.loads(told["result"]["content"][0]["text"])["result"] == answer
 
 
-def test_news_come_over_a_stream_that_the_other_gateway_carries(pair):
-    both = pair(VILLAIN)
+def test_news_come_over_a_stream_that_the_other_gateway_carries(pair, tmp_path):
+    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("write", "later")]
+    listed = tmp_path / "tools.json"
+    listed.write_text(json.dumps(tools[:1]))
+    both = pair({"mcpServers": {"villain": stage.villain(str(listed))}, "pinning": {"mode": "off"}})
     session = both.session_at(0)
-    session.request("logging/setLevel", {"level": "debug"})
     both.proxy.aim(1)
     with session.listen() as news:
         news.until(b": \n\n")
-        line = {
-            "jsonrpc": "2.0",
-            "method": "notifications/message",
-            "params": {"level": "info", "data": "psst"},
-        }
+        listed.write_text(json.dumps(tools))
+        line = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
         session.call("write", {"lines": [json.dumps(line)]}, 7)
-        news.until(b"psst")
+        news.until(b"notifications/tools/list_changed")
         assert both.houses[0].client.metric("streams") == 1
     stage.until(lambda: both.houses[0].client.metric("streams") == 0, "the end of the stream at its owner")
 
