@@ -1,0 +1,123 @@
+"""Gateways that know of each other: whose a name is, who is alive, and what a look costs."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from awf.application.gateway import replicas as module
+from awf.application.gateway.replicas import MISSED, Replicas
+from awf.application.running.tasks import spawn
+from awf.domain.errors import AwfError
+from awf.testing.memory_replicas import MemoryReplicas
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def register():
+    return MemoryReplicas()
+
+
+def gone_of(replicas):
+    heard = []
+    replicas.on_gone = heard.append
+    return heard
+
+
+async def test_a_name_says_where_it_lives(register):
+    one, other = Replicas(register), Replicas(register)
+    name = one.new_name()
+    assert (one.elsewhere(name), other.elsewhere(name)) == ("", one.id)
+    assert one.new_name() != name
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "x", "g0123456789ab", "g0123456789ab.", "g0123456789ab.a b", "G0123456789AB.a"]
+)
+async def test_other_names_live_nowhere(register, name):
+    assert Replicas(register).elsewhere(name) == ""
+
+
+async def test_one_that_entered_is_found_at_its_address(register):
+    one, other = Replicas(register), Replicas(register)
+    await one.enter("http://one:1")
+    await other.enter("http://other:1")
+    assert (await one.find(other.id)).url == "http://other:1"  # it came later: somebody has to look
+    assert (await other.find(one.id)).url == "http://one:1"
+    looks = register.looks
+    await one.find(other.id)
+    assert register.looks == looks
+    await other.leave()
+    await one._look()
+    assert await one.find(other.id) is None
+
+
+async def test_many_who_ask_for_the_unknown_cost_one_look(register):
+    one = Replicas(register)
+    before = register.looks
+    assert await asyncio.gather(*(one.find(f"g{number:012x}") for number in range(100))) == [None] * 100
+    assert register.looks == before + 1
+
+
+async def test_one_that_stands_still_for_some_looks_is_dead_until_it_moves_again(register):
+    one, other = Replicas(register), Replicas(register)
+    heard = gone_of(one)
+    await other.enter("http://other:1")
+    await one.enter("http://one:1")
+    for _ in range(MISSED - 1):
+        await one._look()
+    assert await one.find(other.id) is not None
+    for _ in range(20):
+        await one._look(beating=False)  # looks on behalf of requests do not count, however many there are
+    assert await one.find(other.id) is not None
+    await one._look()
+    assert await one.find(other.id) is None
+    assert heard == [other.id]
+    await other._look()
+    await one._look()
+    assert await one.find(other.id) is not None
+
+
+async def test_nobody_dies_while_the_register_is_out_of_reach(register, monkeypatch):
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.001)
+    one, other = Replicas(register), Replicas(register)
+    heard = gone_of(one)
+    await other.enter("http://other:1")
+    await one.enter("http://one:1")
+    register.trouble = AwfError("SYSTEM.STORE.UNAVAILABLE", "gone")
+    beating = spawn(one.keep_beating(), "beating", awaited=True)
+    looks = register.looks
+    while register.looks < looks + 3 * MISSED:
+        await asyncio.sleep(0.001)
+    assert await one.find(other.id) is not None  # as it was known last
+    with pytest.raises(AwfError):
+        await one.find("g0123456789ab")
+    register.trouble = None
+    await other._look()
+    beating.cancel()
+    await asyncio.wait([beating])
+    assert heard == []
+
+
+async def test_a_register_that_does_not_answer_is_not_waited_for_long(register, monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE", 0.01)
+    one = Replicas(register)
+
+    async def never():
+        await asyncio.Event().wait()
+
+    register.listed = never
+    with pytest.raises(AwfError) as caught:
+        await one.find("g0123456789ab")
+    assert caught.value.code == "SYSTEM.STORE.UNAVAILABLE"
+    one._looking.cancel()
+
+
+async def test_it_leaves_in_peace_whatever_the_register_says(register):
+    one = Replicas(register)
+    await one.leave()
+    await one.enter("http://one:1")
+    register.trouble = AwfError("SYSTEM.STORE.UNAVAILABLE", "gone")
+    await one.leave()
