@@ -8,8 +8,6 @@ import msgspec
 import pytest
 
 from awf.domain.approval import Approval
-from awf.infrastructure.gate_store import SqliteGateStore
-from awf.testing.memory_gate import MemoryGateStore
 
 
 def question(approval_id: str = "a", asked_at: float = 10.0, **more) -> Approval:
@@ -27,11 +25,9 @@ RICH = question(
 NOW = 20.0
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request, tmp_path):
-    opened = MemoryGateStore() if request.param == "memory" else SqliteGateStore(str(tmp_path / "gate"))
-    yield opened.approvals
-    opened.close()
+@pytest.fixture
+def store(gate_store):
+    return gate_store.approvals
 
 
 async def test_a_question_comes_back_as_it_was_asked(store):

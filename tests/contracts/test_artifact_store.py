@@ -18,6 +18,7 @@ from awf.domain.errors import AwfError
 from awf.domain.label import Label
 from awf.domain.ports.artifact_store import Artifact
 from awf.infrastructure.artifact_files import FileArtifacts
+from awf.infrastructure.stores.postgres.database import PostgresDatabase
 from awf.testing.memory_artifacts import MemoryArtifacts
 
 NEVER = float("-inf")
@@ -46,9 +47,14 @@ def folder(tmp_path):
     return tmp_path / "storage" / "artifacts"
 
 
-@pytest.fixture(params=["memory", "files"])
-def store(request, folder):
-    return MemoryArtifacts() if request.param == "memory" else FileArtifacts(str(folder))
+@pytest.fixture(params=["memory", "files", "postgres"])
+async def store(request, folder):
+    if request.param == "postgres":
+        database = PostgresDatabase(request.getfixturevalue("database_url"), str(folder))
+        yield database.gate.artifacts
+        await database.leave()
+    else:
+        yield MemoryArtifacts() if request.param == "memory" else FileArtifacts(str(folder))
 
 
 # -- every store -----------------------------------------------------------------------------------------------------
@@ -183,6 +189,7 @@ WRITER = """
 import asyncio, os, sys, msgspec, hashlib
 from awf.domain.ports.artifact_store import Artifact
 from awf.infrastructure.artifact_files import FileArtifacts
+from awf.infrastructure.stores.postgres.database import PostgresDatabase
 def stop(handle):
     print("here", flush=True)
     sys.stdin.read()

@@ -9,8 +9,6 @@ import pytest
 
 from awf.domain.label import PLAIN, Label, joined
 from awf.domain.security_context import SecurityContext
-from awf.infrastructure.gate_store import SqliteGateStore
-from awf.testing.memory_gate import MemoryGateStore
 
 SECRET, UNTRUSTED = Label("secret", "trusted"), Label("public", "untrusted")
 LABELS = [
@@ -18,11 +16,9 @@ LABELS = [
 ]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request, tmp_path):
-    opened = MemoryGateStore() if request.param == "memory" else SqliteGateStore(str(tmp_path / "gate"))
-    yield opened.contexts
-    opened.close()
+@pytest.fixture
+def store(gate_store):
+    return gate_store.contexts
 
 
 def made(context_id: str = "c", **more) -> SecurityContext:

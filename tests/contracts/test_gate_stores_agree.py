@@ -1,11 +1,11 @@
-"""Whatever is done to them in whatever order, the store in memory and the one in SQLite answer the same."""
+"""Whatever is done to them in whatever order, the stores answer the same, in memory, in SQLite and in PostgreSQL."""
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from awf.domain.approval import Approval
@@ -14,6 +14,7 @@ from awf.domain.grant import CapabilityGrant
 from awf.domain.label import Label
 from awf.domain.security_context import SecurityContext
 from awf.infrastructure.gate_store import SqliteGateStore
+from awf.infrastructure.stores.postgres.database import PostgresDatabase
 from awf.testing.memory_gate import MemoryGateStore
 
 names = st.sampled_from(["a", "b", "c"])
@@ -91,23 +92,49 @@ def is_new(step, seen: set[str]) -> bool:
     return fresh or step[1] == "claim"
 
 
+async def agree(taken, memory, other):
+    seen: set[str] = set()
+    for step in taken:
+        if not is_new(step, seen):
+            continue
+        versions = [[getattr(one, step[0]).version() for one in (memory, other)]]
+        assert await outcome(memory, step) == await outcome(other, step)
+        versions.append([getattr(one, step[0]).version() for one in (memory, other)])
+        assert (versions[0][0] == versions[1][0]) == (versions[0][1] == versions[1][1]), step
+    assert await everything(memory) == await everything(other)
+
+
 @settings(deadline=None, max_examples=60)
 @given(steps)
-def test_both_stores_answer_the_same(taken):
+def test_memory_and_sqlite_answer_the_same(taken):
     async def play(folder):
-        memory, sqlite = MemoryGateStore(), SqliteGateStore(folder)
-        seen: set[str] = set()
+        sqlite = SqliteGateStore(folder)
         try:
-            for step in taken:
-                if not is_new(step, seen):
-                    continue
-                versions = [[getattr(one, step[0]).version() for one in (memory, sqlite)]]
-                assert await outcome(memory, step) == await outcome(sqlite, step)
-                versions.append([getattr(one, step[0]).version() for one in (memory, sqlite)])
-                assert (versions[0][0] == versions[1][0]) == (versions[0][1] == versions[1][1]), step
-            assert await everything(memory) == await everything(sqlite)
+            await agree(taken, MemoryGateStore(), sqlite)
         finally:
             sqlite.close()
 
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(play(folder))
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps)
+def test_memory_and_postgres_answer_the_same(database_url, taken):
+    async def play():
+        database = PostgresDatabase(database_url, "")
+        database.write_now([("TRUNCATE awf.grants, awf.approvals, awf.contexts RESTART IDENTITY", ())])
+        try:
+            await hears(database.gate)
+            await agree(taken, MemoryGateStore(), database.gate)
+        finally:
+            await database.leave()
+
+    asyncio.run(play())
+
+
+async def hears(store):
+    """A store hears of others' changes once two looks at it agree."""
+    async with asyncio.timeout(60):
+        while store.grants.version() != store.grants.version():
+            await asyncio.sleep(0.001)

@@ -6,8 +6,6 @@ import pytest
 
 from awf.domain.errors import AwfError
 from awf.domain.grant import CapabilityGrant, GrantScope
-from awf.infrastructure.gate_store import SqliteGateStore
-from awf.testing.memory_gate import MemoryGateStore
 
 RICH = CapabilityGrant(
     grant_id="id é 😀 \ud800 \0",  # half of a surrogate pair, as JSON can carry it
@@ -24,11 +22,9 @@ def plain(grant_id: str, issued_at: float = 1.0, **more) -> CapabilityGrant:
     return CapabilityGrant(grant_id=grant_id, capability="file.read", issued_at=issued_at, **more)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request, tmp_path):
-    opened = MemoryGateStore() if request.param == "memory" else SqliteGateStore(str(tmp_path / "gate"))
-    yield opened.grants
-    opened.close()
+@pytest.fixture
+def store(gate_store):
+    return gate_store.grants
 
 
 async def test_a_new_store_has_no_grants(store):

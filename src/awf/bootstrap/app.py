@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import os
-import time
 from typing import TYPE_CHECKING, Any
 
 from awf.bootstrap.guarded import Guarded
@@ -245,16 +244,6 @@ class App(Guarded):
 
     # -- running ---------------------------------------------------------------------------------------------------
 
-    @functools.cached_property
-    def shared_database(self) -> PostgresDatabase | None:
-        """The database that several machines share, where one is set."""
-        url = self.settings.database_url.value
-        if not url:
-            return None
-        from awf.infrastructure.stores.postgres.database import PostgresDatabase
-
-        return PostgresDatabase(url, self._storage)
-
     @staticmethod
     def look_at_database(url: str) -> DatabaseFacts:
         from awf.infrastructure.stores.postgres.database import look_at
@@ -292,11 +281,6 @@ class App(Guarded):
         from awf.infrastructure.stores.journal import SqliteJournal
 
         return SqliteJournal(self.database)  # type: ignore[arg-type]
-
-    @property
-    def clock(self) -> Callable[[], float]:
-        """One time for all machines that share a database."""
-        return self.shared_database.clock if self.shared_database is not None else time.time
 
     @functools.cached_property
     def execution(self) -> ExecutionService:
@@ -410,10 +394,10 @@ class App(Guarded):
         if built.get("sandbox") is not None:
             built["sandbox"].close()
         if (shared := built.get("shared_database")) is not None:
-            await shared.leave()
-        elif "database" in built:
-            self.database.close()
-        if "gate_store" in built:
-            self.gate_store.close()
+            await shared.leave()  # what the gate remembers as well
+        else:
+            for part in ("database", "gate_store"):
+                if part in built:
+                    built[part].close()
         if "tracer" in built:
             self.tracer.close()

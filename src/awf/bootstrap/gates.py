@@ -71,26 +71,24 @@ class GateRooms:
     def contexts(self) -> Contexts:
         from awf.application.gate.contexts import Contexts
 
-        return Contexts(self._app.gate_store.contexts, time.time, tell=self.recorder.note)
+        return Contexts(self._app.gate_store.contexts, self._app.clock, tell=self.recorder.note)
 
     @functools.cached_property
     def grants(self) -> Grants:
         from awf.application.gate.grants import Grants
 
-        return Grants(self._app.gate_store.grants, time.time, tell=self.recorder.note)
+        return Grants(self._app.gate_store.grants, self._app.clock, tell=self.recorder.note)
 
     @functools.cached_property
     def desk(self) -> ApprovalDesk:
         from awf.application.gate.approvals import ApprovalDesk
 
-        return ApprovalDesk(self._app.gate_store.approvals, time.time, tell=self.recorder.note)
+        return ApprovalDesk(self._app.gate_store.approvals, self._app.clock, tell=self.recorder.note)
 
     @functools.cached_property
     def operator_key(self) -> str:
         """It never shows in anything that is shown or stored; only whoever started the gateway is told."""
-        from awf.infrastructure.gate_store import operator_key
-
-        key = operator_key(os.path.dirname(self._app.gate_store.path))
+        key = self._app.gate_store.operator_key()
         self._app.masker.add("the operator key", key)
         return key
 
@@ -119,7 +117,7 @@ class GateRooms:
             desk=self.desk,
             recorder=self.recorder,
             redactor=redactor,
-            spooler=Spooler(app.artifacts, redactor, file.spool, time.time),
+            spooler=Spooler(app.artifacts, redactor, file.spool, app.clock),
             artifacts=app.artifacts,
             clock=time.time,
             monotonic=time.monotonic,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
+import time
 from typing import TYPE_CHECKING, Any
 
 from awf.bootstrap.foundation import Foundation
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from awf.application.gate.gate import Gate
     from awf.bootstrap.gates import GateRooms
@@ -21,11 +22,28 @@ if TYPE_CHECKING:
     from awf.infrastructure.audit_store import SqliteAudit
     from awf.infrastructure.gate_store import SqliteGateStore
     from awf.infrastructure.sandboxes import MachineFacts
+    from awf.infrastructure.stores.postgres.database import PostgresDatabase
+    from awf.infrastructure.stores.postgres.gate import PostgresGateStore
 
 __all__ = ["Guarded"]
 
 
 class Guarded(Foundation):
+    @functools.cached_property
+    def shared_database(self) -> PostgresDatabase | None:
+        """The database that several machines share, where one is set."""
+        url = self.settings.database_url.value
+        if not url:
+            return None
+        from awf.infrastructure.stores.postgres.database import PostgresDatabase
+
+        return PostgresDatabase(url, os.path.join(self.cwd, self.settings.storage.value))
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """One time for all machines that share a database."""
+        return self.shared_database.clock if self.shared_database is not None else time.time
+
     @property
     def audit_folder(self) -> str:
         return os.path.join(self.cwd, self.settings.storage.value, "audit")
@@ -45,13 +63,15 @@ class Guarded(Foundation):
 
     @functools.cached_property
     def artifacts(self) -> ArtifactStore:
-        """Long results of tools. It holds nothing open."""
+        """Long results of tools."""
+        if self.shared_database is not None:
+            return self.shared_database.gate.artifacts
         from awf.infrastructure.artifact_files import FileArtifacts
 
         return FileArtifacts(os.path.join(self.cwd, self.settings.storage.value, "artifacts"))
 
     @functools.cached_property
-    def gate_store(self) -> SqliteGateStore:
+    def gate_store(self) -> SqliteGateStore | PostgresGateStore:
         from awf.bootstrap.gate_stores import open_gate_store
 
         return open_gate_store(self)

@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from awf.application.running.service import Prepared
     from awf.infrastructure.fleet import FleetWorker, QueueName, RunQueue
     from awf.infrastructure.stores.postgres.database import PostgresDatabase
-    from awf.infrastructure.stores.postgres.moving import Moved
     from awf.infrastructure.stores.postgres.owned_run import PostgresRun
 
-__all__ = ["RunHost", "copy_runs_to_database", "hand_over", "open_queue", "queue_name", "require_database"]
+__all__ = ["RunHost", "hand_over", "open_queue", "queue_name", "require_database"]
 
 _LOOK_SECONDS = 0.5
 _MOST_DEATHS = 9  # of workers in a row, before a run is taken for the reason
@@ -45,26 +44,6 @@ def open_queue(app: App) -> RunQueue:
     from awf.infrastructure.fleet import RunQueue
 
     return RunQueue(require_database(app).url)
-
-
-def copy_runs_to_database(app: App) -> Moved:
-    """From the store of this machine into the database that is set."""
-    from awf.infrastructure.stores.database import Database
-    from awf.infrastructure.stores.postgres.moving import copy_runs
-
-    target = require_database(app)
-    if not os.path.exists(os.path.join(target.folder, "awf.db")):
-        raise AwfError(
-            "USER.INPUT.MISSING_FILE",
-            f"There is no run store in {target.folder}.",
-            hint="Name its directory with --storage DIR.",
-        )
-    source = Database(target.folder)
-    try:
-        return copy_runs(source, target)
-    finally:
-        source.close()
-        target.close()
 
 
 def queue_name(queue: str, tag: str = "") -> QueueName:

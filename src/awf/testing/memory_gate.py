@@ -123,6 +123,8 @@ class MemoryApprovals(_Counted):
 
 
 class MemoryContexts(_Counted):
+    at_once = True
+
     def __init__(self) -> None:
         super().__init__()
         self._kept: dict[str, SecurityContext] = {}

@@ -137,6 +137,7 @@ class StoreFacts(msgspec.Struct, frozen=True, kw_only=True):
     room: int | None = None  # bytes left on its disk
     layout: int = 0
     skew: float = 0.0  # seconds by which the clock of a shared database is ahead of ours
+    hears: bool = True  # whether notifications of a shared database arrive
     trouble: str = ""
     hint: str = ""
 
@@ -148,6 +149,10 @@ def store_finding(store: StoreFacts) -> Finding:
     if store.room is not None and store.room < _LITTLE_ROOM:
         text = f"{store.folder}: {what}; {_amount(store.room)} left on its disk"
         fix = "Make room, or choose another directory with --storage DIR or AWF_STORAGE."
+        return Finding(area="store", name="runs", severity="warning", text=text, fix=fix)
+    if not store.hears:
+        text = f"{store.folder}: {what}; what one connection says does not arrive at another"
+        fix = "Connect to it directly, or through a pooler in session mode. Changes by others are seen late, or cost a look."
         return Finding(area="store", name="runs", severity="warning", text=text, fix=fix)
     if abs(store.skew) > _MUCH_SKEW:
         how = "ahead of" if store.skew > 0 else "behind"

@@ -26,9 +26,10 @@ class Admitting:
         self._contexts = contexts
         self._grants = grants
 
-    async def label(self, origin: Origin) -> Label:
-        """Of a context, as it is now. Raises `AwfError` for one that does not count here."""
-        found = self._contexts.label(origin.context)
+    async def label(self, origin: Origin, *, exactly: bool = True) -> Label:
+        """Of a context, as it is now, or was a moment ago. Raises `AwfError` for one that does not count here."""
+        contexts = self._contexts
+        found = (contexts.label_now if exactly else contexts.label)(origin.context)
         if found is not None:
             return found
         try:
@@ -40,8 +41,9 @@ class Admitting:
         return await self._contexts.load(origin.context)
 
     async def decided(self, passage: Passage) -> Decision:
+        looked = passage.label is not None or not passage.tool.by_label
         while True:
-            decision = self.decided_now(passage)
+            decision = self.decided_now(passage) if looked else None
             if decision is not None:
                 return decision
             known = passage.label is not None
@@ -49,7 +51,8 @@ class Admitting:
                 if known:
                     await self._grants.refresh()
                 else:
-                    passage.label = await self.label(passage.origin)
+                    passage.label = await self.label(passage.origin, exactly=passage.tool.by_label)
+                    looked = True
             except AwfError as error:
                 return unavailable_decision(error, "grants:unavailable" if known else "context:refused")
 

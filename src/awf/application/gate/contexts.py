@@ -80,14 +80,23 @@ class Contexts:
             return None
         return self._labels.get(context_id)
 
+    def label_now(self, context_id: str) -> Label | None:
+        """The same without any moment's delay: a secret that went to this agent through another process counts.
+
+        None: `await load()` gives it. Raises `AwfError` when nobody can say.
+        """
+        if not self._store.at_once:
+            return None
+        self._look()
+        return self._labels.get(context_id)
+
     def has(self, context_id: str, label: Label) -> bool:
         """Whether mixing it in would change nothing. Saves a call the await of `raise_` once it was told True.
 
         It asks the store for its version each time: a label that another process has reset just now must be written again.
         Raises `AwfError` when that is impossible.
         """
-        self._look()
-        known = self._labels.get(context_id)
+        known = self.label_now(context_id)
         return known is not None and known.covers(label)
 
     async def load(self, context_id: str) -> Label:
@@ -119,8 +128,7 @@ class Contexts:
 
         Calls in this process see it from the first moment. Raises `AwfError` as `load` does, and when it cannot be kept.
         """
-        self._look()
-        before = self._labels.get(context_id)
+        before = self.label_now(context_id)
         if before is None:
             before = await self.load(context_id)
         if before.covers(label):

@@ -78,6 +78,11 @@ class ToolRules:
         self._usual = self._matches if usual else None
 
     @property
+    def looks_at_labels(self) -> bool:
+        """Whether it matters what the context knows; what cannot be read may ask for it."""
+        return self._matches is None or "labels" in self.roots
+
+    @property
     def fallback(self) -> Verdict:
         return self._policy.defaults.fallback
 

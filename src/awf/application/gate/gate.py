@@ -267,7 +267,7 @@ class Gate:
 
         Nothing has been recorded yet: `depart` does that.
         """
-        if tool.open_world or self._shadow or not self.recorder.is_immediate:
+        if tool.by_label or self._shadow or not self.recorder.is_immediate:
             return None
         passage = Passage(tool, arguments, origin, request_id)
         passage.exact = encoded = canonical(arguments)

@@ -27,6 +27,7 @@ __all__ = ["Grants"]
 
 _KEPT_SECONDS = 30 * 86400.0  # how long one that is over can still be listed
 _MOST_ANSWERS = 4096
+_MOMENT_SECONDS = 0.001
 
 _Question = tuple[tuple[str, ...], "Holder", tuple[str, ...] | None]
 
@@ -89,6 +90,8 @@ class Grants:
             if looked[0] != self._fresh.seen:
                 self._take(await self._store.grants())
             self._fresh.took(looked)
+            # However long the look took, whoever waited for it gets an answer from it.
+            self._fresh.until = max(self._fresh.until, self._fresh.ticks() + _MOMENT_SECONDS)
 
     def _take(self, grants: list[CapabilityGrant]) -> None:
         self._grants = {grant.grant_id: grant for grant in grants}

@@ -31,6 +31,7 @@ class GatedTool:
 
     __slots__ = (
         "bounds",
+        "by_label",
         "confirmed",
         "facts",
         "forms",
@@ -46,6 +47,8 @@ class GatedTool:
         self.facts: ToolFacts = rules.facts
         self.rules = rules
         self.open_world = rules.facts.open_world
+        # What the context knows decides about it, so that has to be looked up exactly.
+        self.by_label = self.open_world or rules.looks_at_labels
         self.confirmed = rules.facts.requires_confirmation
         self.label = rules.facts.label
         self.told = None if self.label == PLAIN else label_meta(self.label)

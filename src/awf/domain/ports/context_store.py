@@ -12,6 +12,14 @@ __all__ = ["ContextStore"]
 class ContextStore(Protocol):
     """Security contexts of all processes and replicas. They are never dropped: that would make a label better."""
 
+    @property
+    def at_once(self) -> bool:
+        """Whether `version` shows each change from when its maker was told of it, in whichever process.
+
+        If not, it shows it a moment later: what may not be missed then has to be looked up (`find` is always exact).
+        """
+        ...
+
     def version(self) -> int:
         """Another number as soon as anything has changed, whoever changed it. It takes some microseconds."""
         ...

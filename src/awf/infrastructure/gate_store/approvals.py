@@ -20,6 +20,7 @@ _COLUMNS = ", ".join(_NAMES)
 _ADD = f"INSERT INTO approvals ({_COLUMNS}) VALUES ({', '.join('?' * len(_NAMES))})"
 _CLAIM = _ADD.replace("INSERT INTO", "INSERT OR IGNORE INTO", 1)
 _FIND = f"SELECT {_COLUMNS} FROM approvals WHERE approval_id = ?"
+_ALL = f"SELECT {_COLUMNS} FROM approvals ORDER BY place"
 _MATCHING = (
     f"SELECT {_COLUMNS} FROM approvals WHERE tool_id = ? AND arguments_hash = ? AND context = ?"
     " AND status IN ('pending', 'granted') AND expires_at > ? ORDER BY place DESC LIMIT 1"
@@ -97,6 +98,12 @@ class SqliteApprovals:
             return [msgspec.structs.replace(_approval(row), status="expired") for row in rows]
 
         return await self._database.write(work)
+
+    async def approvals(self) -> list[Approval]:
+        """All of them, in the order in which they were asked; for whoever moves them."""
+        return await self._database.read(
+            lambda connection: [_approval(row) for row in connection.execute(_ALL).fetchall()]
+        )
 
     async def forget(self, before: float) -> int:
         return await self._database.write(lambda connection: connection.execute(_FORGET, (before,)).rowcount)

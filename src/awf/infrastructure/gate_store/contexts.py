@@ -30,6 +30,8 @@ _RESET = (
 class SqliteContexts:
     """Implements the `ContextStore` port. Whoever mixes a label in has read the one that was there under the write lock."""
 
+    at_once = True
+
     def __init__(self, database: GateDatabase) -> None:
         self._database = database
 

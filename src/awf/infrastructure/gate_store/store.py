@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import os
+
 from awf.infrastructure.gate_store.approvals import SqliteApprovals
 from awf.infrastructure.gate_store.contexts import SqliteContexts
 from awf.infrastructure.gate_store.database import GateDatabase
 from awf.infrastructure.gate_store.grants import SqliteGrants
+from awf.infrastructure.gate_store.operator_key import operator_key
 
 __all__ = ["SqliteGateStore"]
 
@@ -18,6 +21,10 @@ class SqliteGateStore:
         self.grants = SqliteGrants(self._database)
         self.approvals = SqliteApprovals(self._database)
         self.contexts = SqliteContexts(self._database)
+
+    def operator_key(self) -> str:
+        """The secret by which the gateway's page knows a person. Raises `AwfError`."""
+        return operator_key(os.path.dirname(self.path))
 
     def close(self) -> None:
         """What is being written is finished first. Calls that come later are refused."""

@@ -198,7 +198,12 @@ def _shared_store(app: App) -> StoreFacts:
     except AwfError as error:
         return StoreFacts(folder="", exists=True, trouble=error.message, hint=error.hint)
     return StoreFacts(
-        folder=facts.place, exists=facts.layout > 0, size=facts.size, layout=facts.layout, skew=facts.skew
+        folder=facts.place,
+        exists=facts.layout > 0,
+        size=facts.size,
+        layout=facts.layout,
+        skew=facts.skew,
+        hears=facts.hears,
     )
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "open_connection",
     "open_waiting",
     "unavailable",
+    "why",
     "write_failed",
 ]
 
@@ -106,7 +107,7 @@ def lock_key(kind: str, name: str) -> int:
 def unavailable(url: str, error: BaseException) -> AwfError:
     return AwfError(
         "SYSTEM.STORE.UNAVAILABLE",
-        f"The database {describe(url)} cannot be used: {_words(error)}.",
+        f"The database {describe(url)} cannot be used: {why(error)}.",
         hint="Check that it is up and that AWF_DATABASE_URL is right: awf doctor",
     )
 
@@ -114,12 +115,13 @@ def unavailable(url: str, error: BaseException) -> AwfError:
 def write_failed(url: str, error: BaseException) -> AwfError:
     return AwfError(
         "SYSTEM.STORE.WRITE_FAILED",
-        f"The database {describe(url)} cannot be written: {_words(error)}.",
+        f"The database {describe(url)} cannot be written: {why(error)}.",
         hint="Free some space or bring it back, then try again.",
     )
 
 
-def _words(error: BaseException) -> str:
+def why(error: object) -> str:
+    """In a few words, without who may use it."""
     if isinstance(error, AwfError):
         return error.message.rstrip(".")
     diagnostic = getattr(getattr(error, "diag", None), "message_primary", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
+    from awf.infrastructure.stores.postgres.gate import PostgresGateStore
     from awf.infrastructure.stores.postgres.link import Link
     from awf.infrastructure.stores.writing import Statement
 
@@ -29,6 +31,7 @@ __all__ = ["DatabaseFacts", "PostgresDatabase", "look_at"]
 T = TypeVar("T")
 _PATIENCE_SECONDS = 15.0  # how long a look waits for a database that restarts
 _PAUSE_SECONDS = 0.2
+_HEARING_SECONDS = 3.0
 
 
 class DatabaseFacts(NamedTuple):
@@ -36,6 +39,7 @@ class DatabaseFacts(NamedTuple):
     layout: int  # 0: nothing of ours is there yet
     size: int
     skew: float
+    hears: bool  # whether what one connection says arrives at another
 
 
 def look_at(url: str) -> DatabaseFacts:
@@ -47,11 +51,24 @@ def look_at(url: str) -> DatabaseFacts:
             "SELECT extract(epoch FROM clock_timestamp())::float8, pg_database_size(current_database())"
         ).fetchall()
         skew = float(there) - (before + time.time()) / 2
-        return DatabaseFacts(describe(url), checked_layout(connection, url), int(size), skew)
+        layout = checked_layout(connection, url)
+        return DatabaseFacts(describe(url), layout, int(size), skew, _hears(connection, url))
     except Exception as error:
         raise error if isinstance(error, AwfError) else unavailable(url, error) from error
     finally:
         connection.close()
+
+
+def _hears(connection: psycopg.Connection[tuple[Any, ...]], url: str) -> bool:
+    """A pooler that hands a connection on after each transaction loses what others say, and nobody is told."""
+    channel = f"awf:doctor:{secrets.token_hex(8)}"
+    connection.execute(f'LISTEN "{channel}"'.encode())
+    other = open_connection(url)
+    try:
+        other.execute("SELECT pg_notify(%s, '')", (channel,))
+        return any(True for _ in connection.notifies(timeout=_HEARING_SECONDS, stop_after=1))
+    finally:
+        other.close()
 
 
 class PostgresDatabase:
@@ -60,6 +77,7 @@ class PostgresDatabase:
         self.url = url
         self.folder = folder
         self._link: Link | None = None
+        self._gate: PostgresGateStore | None = None
         self._reader: psycopg.Connection[tuple[Any, ...]] | None = open_connection(url)
         try:
             self.layout = migrate(self._reader, url)
@@ -142,8 +160,19 @@ class PostgresDatabase:
             self._link = Link(self.url)
         return self._link
 
+    @property
+    def gate(self) -> PostgresGateStore:
+        """What the gate remembers; one for all that share this database in a process."""
+        if self._gate is None:
+            from awf.infrastructure.stores.postgres.gate import PostgresGateStore
+
+            self._gate = PostgresGateStore(self)
+        return self._gate
+
     async def leave(self) -> None:
         """Write what waits, and give everything back."""
+        if self._gate is not None:
+            await self._gate.close()
         if self._link is not None:
             await self._link.close()
             self._link = None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import click
+import msgspec
 
 from awf.interfaces.cli.options import echo_json, listing_options, make_app, storage_option
 
 
 @click.group()
 def command() -> None:
-    """Look after where runs are kept."""
+    """Look after where runs, and what the gate remembers, are kept."""
 
 
 @command.command()
@@ -18,18 +19,24 @@ def command() -> None:
 @storage_option
 @listing_options()
 def migrate(source: str, target: str, storage: str | None, output: str) -> int:
-    """Copy the runs of this machine's store into the database in AWF_DATABASE_URL.
+    """Copy what this machine's store has into the database in AWF_DATABASE_URL.
 
-    The store stays as it is. Runs that are under way are left out; do it again when they have ended.
+    Runs, grants, approvals, security contexts and long results of tools. The store stays as it is. Runs that are
+    under way are left out; do it again when they have ended: what is there already is not copied twice.
     """
     del source, target  # there is one way, and it is written out so that there can be more
-    from awf.bootstrap.workers import copy_runs_to_database
+    from awf.bootstrap.moving import copy_to_database
 
-    moved = copy_runs_to_database(make_app(storage=storage))
+    moved = copy_to_database(make_app(storage=storage))
+    runs, gate = moved.runs, moved.gate
     if output == "json":
-        echo_json(moved)
+        echo_json({**msgspec.to_builtins(runs), "gate": gate})
         return 0
-    print(f"{moved.copied} runs copied, {moved.known} were there already")
-    for run_id in moved.running:
+    print(f"{runs.copied} runs copied, {runs.known} were there already")
+    print(
+        f"{gate.grants} grants, {gate.approvals} approvals, {gate.contexts} security contexts "
+        f"and {gate.results} long results copied"
+    )
+    for run_id in runs.running:
         click.echo(f"{run_id} is under way, and was left out", err=True)
     return 0
