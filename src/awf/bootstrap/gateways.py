@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from awf.domain.ports.upstream import Upstreams
     from awf.domain.problem import Problem
 
-__all__ = ["GatewayHouse", "gateway_path"]
+__all__ = ["GatewayHouse", "gateway_path", "gateways_of"]
 
 _ADDRESS = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?")
 
@@ -47,6 +47,13 @@ def gateway_path(app: App, named: str = "") -> str:
         hint = "Check the path." if named else "Name one with --config, or begin with: awf mcp import"
         raise AwfError("USER.INPUT.MISSING_FILE", f"There is no file {named or GATEWAY_FILE}.", hint=hint)
     return path
+
+
+def gateways_of(database_url: str) -> list[str]:
+    """The addresses of those that are open now and share this database. Raises `AwfError`."""
+    from awf.infrastructure.stores.postgres.replicas import living_replicas
+
+    return [one.url for one in living_replicas(database_url)]
 
 
 class GatewayHouse:

@@ -11,6 +11,8 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from awf.application.running.tasks import spawn
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -79,7 +81,7 @@ class RoundRobin:
         method, path = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")[:2]
         self.passed.append(Passed(number, method, path))
         back_writer.write(_closing(head))
-        sending = asyncio.ensure_future(_pump(reader, back_writer))
+        sending = spawn(_pump(reader, back_writer), "a request on its way", awaited=True)
         try:
             await _pump(back_reader, writer)
         finally:

@@ -21,6 +21,22 @@ def test_every_check_says_the_same_through_the_gateway_as_direct(way, selection,
     with stage.behind_gateway(tmp_path, way) as url:
         through = peers.requested(lambda: run_suite(url, selection, results))
 
+    same(alone, through, results)
+
+
+@pytest.mark.parametrize("way", ["plain", "streams", "stdio"])
+def test_every_check_says_the_same_through_two_gateways_behind_a_balancer(
+    way, selection, direct, stage, tmp_path, database_url
+):
+    """Each request comes to the other gateway, also those of one session."""
+    alone = direct(selection)
+    results = tmp_path / "results"
+    with stage.behind_two_gateways(tmp_path, way, database_url) as url:
+        through = peers.requested(lambda: run_suite(url, selection, results))
+    same(alone, through, results)
+
+
+def same(alone, through, results):
     differing = differences(alone, through)
     assert not differing, "\n".join(
         f"{scenario} {check}: direct {was}, through {came} {complaints(results, scenario, check)}"
