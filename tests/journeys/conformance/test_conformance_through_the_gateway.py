@@ -12,6 +12,15 @@ from awf.testing import peers
 from awf.testing.conformance import complaints, differences, run_suite
 
 pytestmark = pytest.mark.journey
+# A server on pipes is started by each gateway: a list that one of them changes is that of the other no longer, and in the
+# newer era no session holds a client to one of them.
+OWN_PROCESS = frozenset(
+    {
+        ("server-stateless", "sep-2575-server-sends-prompts-list-changed-on-subscription"),
+        ("server-stateless", "sep-2575-server-sends-tools-list-changed-on-subscription"),
+        ("tools-list", "tools-list-deterministic-order"),
+    }
+)
 
 
 @pytest.mark.parametrize("way", ["plain", "streams", "stdio"])
@@ -33,11 +42,11 @@ def test_every_check_says_the_same_through_two_gateways_behind_a_balancer(
     results = tmp_path / "results"
     with stage.behind_two_gateways(tmp_path, way, database_url) as url:
         through = peers.requested(lambda: run_suite(url, selection, results))
-    same(alone, through, results)
+    same(alone, through, results, OWN_PROCESS if way == "stdio" else frozenset())
 
 
-def same(alone, through, results):
-    differing = differences(alone, through)
+def same(alone, through, results, besides=frozenset()):
+    differing = {check: two for check, two in differences(alone, through).items() if check not in besides}
     assert not differing, "\n".join(
         f"{scenario} {check}: direct {was}, through {came} {complaints(results, scenario, check)}"
         for (scenario, check), (was, came) in differing.items()

@@ -23,7 +23,9 @@ def _load(known: str, path: Path):
 
 _load("journeys_harness", HERE.parent / "harness.py")
 stage = _load("gateway_hostile_stage", HERE.parent / "gateway_hostile" / "stage.py")
-_load("journeys_gate_files", HERE.parent / "gate" / "files.py")
+gate = _load("journeys_gate_conftest", HERE.parent / "gate" / "conftest.py")
+for suite in ("test_approvals_over_mcp", "test_levels_and_shells"):
+    _load(f"journeys_gate_{suite}", HERE.parent / "gate" / f"{suite}.py")
 houses = _load("journeys_replicas_pair", HERE / "pair.py")
 
 
@@ -36,8 +38,10 @@ def _stage():
 def shared(journey, database_url):
     """A person's folders whose gateways keep everything in one database."""
     journey.environment["AWF_DATABASE_URL"] = database_url
-    journey.environment["OFFICE_JOURNAL"] = str(journey.root / "office")
     return journey
+
+
+person, noted = gate.person, gate.noted
 
 
 @pytest.fixture
@@ -49,3 +53,14 @@ def pair(shared):
             return opened.enter_context(houses.opened(shared, config, *options))
 
         yield open_pair
+
+
+@pytest.fixture
+def opened(shared, noted):
+    """As in the gate's own journeys, with two gateways and a balancer for each one that these ask for."""
+    with contextlib.ExitStack() as stack:
+
+        def open_houses(*options, **keys):
+            return stack.enter_context(houses.opened(shared, gate.office_file(**keys), *options))
+
+        yield open_houses

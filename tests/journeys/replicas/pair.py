@@ -17,13 +17,22 @@ stage = sys.modules["gateway_hostile_stage"]
 class Pair:
     def __init__(self, journey: Any, config: dict[str, Any], *options: str) -> None:
         self.journey = journey
-        self.config = {
-            **config,
-            "listen": {"allowed_hosts": ["127.0.0.1", "localhost"], **config.get("listen", {})},
-        }
+        self.config = _known(config)
         self.options = options
         self.houses = [self.start(), self.start()]
         self.proxy = RoundRobin([house.client.port for house in self.houses])
+
+    def configure(self, config: dict[str, Any]) -> None:
+        """They read the same file."""
+        self.houses[0].configure(_known(config))
+
+    def until_said(self, text: str) -> None:
+        for house in self.houses:
+            house.until_said(text)
+
+    def stop(self) -> None:
+        for house in self.houses:
+            house.stop()
 
     def start(self) -> Any:
         house = stage.House(self.journey, self.config, *self.options)
@@ -52,5 +61,9 @@ def opened(journey: Any, config: dict[str, Any], *options: str) -> Iterator[Pair
     pair = Pair(journey, config, *options)
     with pair.proxy:
         yield pair
-    for house in pair.houses:
-        house.stop()
+    pair.stop()
+
+
+def _known(config: dict[str, Any]) -> dict[str, Any]:
+    """Clients speak to the balancer, under its name."""
+    return {**config, "listen": {"allowed_hosts": ["127.0.0.1", "localhost"], **config.get("listen", {})}}

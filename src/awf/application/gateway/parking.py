@@ -21,7 +21,7 @@ __all__ = ["Parking", "new_name", "state_name"]
 
 SECONDS = 600.0
 PLACES = 1000
-_MARK = "awf-parked-"
+MARK = "awf-parked-"
 
 
 def new_name() -> str:
@@ -31,7 +31,7 @@ def new_name() -> str:
 def state_name(params: Mapping[str, Any]) -> str:
     """The name of the call that waits, if a request comes back to one; else empty."""
     state = params.get("requestState")
-    return state[len(_MARK) :] if isinstance(state, str) and state.startswith(_MARK) else ""
+    return state[len(MARK) :] if isinstance(state, str) and state.startswith(MARK) else ""
 
 
 class _Parked(Exchange):
@@ -84,7 +84,7 @@ class Parking:
 
     def is_ours(self, params: Mapping[str, Any]) -> bool:
         state = params.get("requestState")
-        return isinstance(state, str) and state.startswith(_MARK)
+        return isinstance(state, str) and state.startswith(MARK)
 
     async def again(
         self, exchange: Exchange, params: Mapping[str, Any], *, bound_to: object
@@ -124,7 +124,7 @@ class Parking:
     def _park(self, parked: _Parked) -> dict[str, Any]:
         if len(self._parked) >= PLACES:
             self._abandon(next(iter(self._parked)))
-        state = f"{_MARK}{self._name()}"
+        state = f"{MARK}{self._name()}"
         self._parked[state] = parked
         parked.expiry = asyncio.get_running_loop().call_later(SECONDS, self._abandon, state)
         open_questions = {

@@ -11,14 +11,19 @@ import asyncio
 import logging
 import re
 import secrets
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from awf.application.gateway.asking import STATE as APPROVAL
+from awf.application.gateway.parking import MARK as PARKED
+from awf.application.gateway.parking import state_name
 from awf.application.running.tasks import spawn
 from awf.domain.errors import AwfError
 from awf.domain.ports.replicas import Replica
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from awf.domain.ports.replicas import ReplicaRegister
 
@@ -27,6 +32,10 @@ __all__ = ["Replicas"]
 BEAT_SECONDS = 2.0
 MISSED = 8  # looks at which a replica had not moved on; then it is dead
 PATIENCE = 5.0  # seconds that a request waits for the register
+_AT = "awf-at-"
+_MARKED = re.compile(rf"{_AT}(g[0-9a-f]{{12}})\.(.*)", re.DOTALL)
+_OWN_STATES = (PARKED, APPROVAL)  # good at any replica, or named already
+_RETURNED = ("requestState", "cursor")
 _NAME = re.compile(r"(g[0-9a-f]{12})\.[A-Za-z0-9_-]+")
 _log = logging.getLogger("awf.gateway")
 
@@ -56,6 +65,35 @@ class Replicas:
         """The id of the other replica in which this lives, as its name says; empty: here, or nowhere."""
         found = _NAME.fullmatch(name)
         return found[1] if found is not None and found[1] != self.id else ""
+
+    # -- states of servers -------------------------------------------------------------------------------------------
+
+    def mark(self, result: Any) -> Any:
+        """What a server wants to see again may mean something to this very process of it: so it says where it came from."""
+        if type(result) is msgspec.Raw:
+            return result
+        state, cursor = result.get("requestState"), result.get("nextCursor")
+        if isinstance(state, str) and not state.startswith(_OWN_STATES):
+            result = {**result, "requestState": f"{_AT}{self.id}.{state}"}
+        if isinstance(cursor, str):
+            result = {**result, "nextCursor": f"{_AT}{self.id}.{cursor}"}
+        return result
+
+    @staticmethod
+    def unmark(params: dict[str, Any]) -> dict[str, Any]:
+        """The same as the server gave it."""
+        for key in _RETURNED:
+            if (found := _marked(params.get(key))) is not None:
+                params = {**params, key: found[2]}
+        return params
+
+    def home_of(self, params: Mapping[str, Any]) -> str:
+        """The id of the other replica that a request of the newer era comes back to; mostly none."""
+        named = self.elsewhere(state_name(params))
+        for key in _RETURNED:
+            if (found := _marked(params.get(key))) is not None and found[1] != self.id:
+                named = found[1]
+        return named
 
     # -- the others --------------------------------------------------------------------------------------------------
 
@@ -139,3 +177,7 @@ class Replicas:
     def _tell_gone(self, replica_id: str) -> None:
         if self.on_gone is not None:
             self.on_gone(replica_id)
+
+
+def _marked(value: Any) -> re.Match[str] | None:
+    return _MARKED.fullmatch(value) if isinstance(value, str) else None

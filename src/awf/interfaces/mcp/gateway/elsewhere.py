@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from awf.application.gateway.parking import state_name
 from awf.application.running.tasks import spawn
 from awf.domain.errors import AwfError
 from awf.domain.mcp import MODERN_VERSIONS, RpcError
@@ -42,7 +41,7 @@ _OWN = frozenset(
 
 
 class Place(NamedTuple):
-    """Where a request belongs. `session`: it is about one; else about a call that waits for its client."""
+    """Where a request belongs. `session`: it is about one; else it comes back to what was begun there."""
 
     owner: str
     session: bool
@@ -54,6 +53,7 @@ class Elsewhere:
         self._http = http
         self._carried: dict[asyncio.Task[object], str] = {}
         self.named = ((NAMED, replicas.id),)
+        self.mark, self.unmark = replicas.mark, replicas.unmark
         replicas.on_gone = self._gone
         replicas.on_new = self._new
 
@@ -69,7 +69,8 @@ class Elsewhere:
         if request.path != "/mcp" and not request.path.startswith("/mcp/"):
             return None
         if headers.get("mcp-protocol-version") in MODERN_VERSIONS:
-            owner = self._replicas.elsewhere(_awaited(request)) if request.method == "POST" else ""
+            params = _returning(request) if request.method == "POST" else None
+            owner = self._replicas.home_of(params) if params else ""
             return Place(owner, session=False) if owner else None
         place = self._session(headers.get("mcp-session-id", ""))
         return None if place is not None and _begins(request) else place
@@ -218,16 +219,16 @@ def _begins(request: HttpRequest) -> bool:
     return isinstance(message, dict) and message.get("method") == "initialize"
 
 
-def _awaited(request: HttpRequest) -> str:
-    """The name of the call that a request of the newer era comes back to; mostly none."""
-    if b'"requestState"' not in request.body:
-        return ""
+def _returning(request: HttpRequest) -> dict[str, Any] | None:
+    """The params of a request of the newer era that comes back to something; most begin something."""
+    if b'"requestState"' not in request.body and b'"cursor"' not in request.body:
+        return None
     try:
         message = decoded(request.body)
     except RpcError:
-        return ""
+        return None
     params = message.get("params") if isinstance(message, dict) else None
-    return state_name(params) if isinstance(params, dict) else ""
+    return params if isinstance(params, dict) else None
 
 
 def _over(place: Place) -> HttpReply:

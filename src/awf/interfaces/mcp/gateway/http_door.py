@@ -48,9 +48,10 @@ class HttpDoor:
         """`elsewhere`: other gateways, where there are any."""
         self._admission: Admission | None = None
         self.sessions = Sessions(gateway, time.monotonic)
-        self.streamable = Streamable(gateway, self.sessions, quiet=quiet)
+        self.streamable = Streamable(gateway, self.sessions, quiet=quiet, elsewhere=elsewhere)
         self.older = OlderSse(gateway)
         self.quick = QuickDoor(gateway, self.sessions, self.streamable, book)
+        self.quick.mark = elsewhere.mark if elsewhere is not None else None
         self._gateway = gateway
         self._book = book
         self._desk = desk
