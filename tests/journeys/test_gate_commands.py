@@ -12,16 +12,23 @@ from awf.application.gate.grants import Grants
 from awf.domain.grant import Holder
 from awf.domain.label import PLAIN, Label
 from awf.infrastructure.gate_store import SqliteGateStore
+from awf.infrastructure.stores.postgres.database import PostgresDatabase
 
 pytestmark = pytest.mark.journey
 PATIENCE = 60.0
 
 
-@pytest.fixture
-def store(journey):
-    opened = SqliteGateStore(str(journey.storage / "gate"))
-    yield opened
-    opened.close()
+@pytest.fixture(params=["sqlite", "postgres"])
+async def store(journey, request):
+    if request.param == "postgres":
+        url = journey.environment["AWF_DATABASE_URL"] = request.getfixturevalue("database_url")
+        database = PostgresDatabase(url, str(journey.storage))
+        yield database.gate
+        await database.leave()
+    else:
+        opened = SqliteGateStore(str(journey.storage / "gate"))
+        yield opened
+        opened.close()
 
 
 async def shell(journey, *arguments: str):

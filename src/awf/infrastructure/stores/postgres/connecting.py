@@ -126,7 +126,7 @@ def why(error: object) -> str:
         return error.message.rstrip(".")
     diagnostic = getattr(getattr(error, "diag", None), "message_primary", None)
     lines = [line.strip() for line in str(diagnostic or error).splitlines() if line.strip()]
-    return "; ".join(lines[:2]).rstrip(".") or type(error).__name__
+    return "; ".join(lines[:2]).rstrip(".?") or type(error).__name__
 
 
 def _bad_url(why: str) -> AwfError:

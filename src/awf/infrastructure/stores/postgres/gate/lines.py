@@ -12,6 +12,7 @@ import contextlib
 import os
 import secrets
 import socket
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from awf.domain.errors import AwfError
@@ -30,6 +31,7 @@ __all__ = ["Attempt", "Lines", "cut"]
 T = TypeVar("T")
 _MOST = 4  # connections
 _PATIENCE_SECONDS = 10.0
+_KNOWN_DOWN_SECONDS = 1.0  # not everybody has to find out anew
 _STATEMENT = "5s"  # the server stops what takes longer, waiting for locks included
 _PAUSE_SECONDS = (0.05, 1.0)
 
@@ -69,6 +71,7 @@ class Lines:
         self._places = asyncio.Semaphore(_MOST)
         self._at_work: set[asyncio.Task[Any]] = set()
         self.patience = _PATIENCE_SECONDS
+        self._down = False  # somebody has waited for it in vain
         self._closed = False
 
     async def do(
@@ -78,9 +81,9 @@ class Lines:
         if self._closed:
             raise unavailable(self.url, "it was closed")
         loop = asyncio.get_running_loop()
-        errand = _Errand(seconds or self.patience)
+        errand = _Errand(min(seconds or self.patience, _KNOWN_DOWN_SECONDS if self._down else inf))
         errand.task = task = loop.create_task(self._patiently(work, errand), name="gate store")
-        timer = loop.call_later(errand.seconds, errand.give_up)
+        timer = loop.call_later(errand.seconds, self._give_up, errand)
         self._at_work.add(task)
 
         def ended(task: asyncio.Task[T]) -> None:
@@ -89,6 +92,10 @@ class Lines:
 
         task.add_done_callback(ended)
         return await asyncio.shield(task)
+
+    def _give_up(self, errand: _Errand) -> None:
+        self._down = True
+        errand.give_up()
 
     async def close(self) -> None:
         """What is under way is finished first. What comes later is refused."""
@@ -142,6 +149,7 @@ class Lines:
             finally:
                 errand.connection = None
             self._free.append(connection)
+            self._down = False
             return result
 
     async def _opened(self) -> Connection:

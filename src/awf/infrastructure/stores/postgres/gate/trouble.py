@@ -9,6 +9,8 @@ __all__ = ["unavailable", "unkept"]
 
 
 def unavailable(url: str, trouble: object) -> AwfError:
+    if isinstance(trouble, AwfError):
+        trouble = trouble.__cause__ or trouble
     return AwfError(
         "SYSTEM.GATE_STORE.UNAVAILABLE",
         f"The gate's store {describe(url)} cannot be used: {why(trouble)}.",
