@@ -11,10 +11,10 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from awf.application.running.tasks import spawn
+from awf.application.running.tasks import end_task, spawn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
 __all__ = ["Passed", "RoundRobin"]
 
@@ -59,41 +59,47 @@ class RoundRobin:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         server = self._loop.run_until_complete(
-            asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_LONGEST_HEAD)
+            asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_LONGEST_HEAD)
         )
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         self._loop.run_forever()
         server.close()
-        tasks = asyncio.all_tasks(self._loop)
-        for task in tasks:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self._loop.run_until_complete(self._end())
         self._loop.close()
 
+    async def _end(self) -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        spawn(self._serve(reader, writer), "a request on its way", awaited=True)
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            head = await reader.readuntil(_END)
-            number, back_reader, back_writer = await self._connected()
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            writer.transport.abort()
-            return
-        method, path = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")[:2]
-        self.passed.append(Passed(number, method, path))
-        back_writer.write(_closing(head))
-        sending = spawn(_pump(reader, back_writer), "a request on its way", awaited=True)
-        try:
-            await _pump(back_reader, writer)
-        finally:
-            sending.cancel()
-            for one in (writer, back_writer):
-                with contextlib.suppress(OSError):
-                    one.close()
+        async with _closing(writer):
+            try:
+                head = await reader.readuntil(_END)
+                number, back_reader, back_writer = await self._connected()
+            except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+                writer.transport.abort()
+                return
+            method, path = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")[:2]
+            self.passed.append(Passed(number, method, path))
+            async with _closing(back_writer):
+                back_writer.write(_last(head))
+                sending = spawn(_pump(reader, back_writer), "what a client sends", awaited=True)
+                try:
+                    await _pump(back_reader, writer)
+                finally:
+                    await end_task(sending)
 
     async def _connected(self) -> tuple[int, asyncio.StreamReader, asyncio.StreamWriter]:
         trouble: OSError = ConnectionError("there is no server")
-        for _ in self.ports:
-            number, self._next = self._next, (self._next + 1) % len(self.ports)
+        count, first = len(self.ports), self._next
+        self._next = (first + 1) % count
+        for number in ((first + more) % count for more in range(count)):
             try:
                 return number, *await asyncio.open_connection("127.0.0.1", self.ports[number])
             except OSError as reason:
@@ -101,7 +107,18 @@ class RoundRobin:
         raise trouble
 
 
-def _closing(head: bytes) -> bytes:
+@contextlib.asynccontextmanager
+async def _closing(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+
+def _last(head: bytes) -> bytes:
+    """The same, on a connection that carries nothing else."""
     first, *fields = head[: -len(_END)].split(b"\r\n")
     kept = [field for field in fields if not field.lower().startswith(b"connection:")]
     return b"\r\n".join((first, *kept, b"Connection: close")) + _END
