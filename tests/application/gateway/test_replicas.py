@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 
 from awf.application.gateway import replicas as module
@@ -121,3 +122,38 @@ async def test_it_leaves_in_peace_whatever_the_register_says(register):
     await one.enter("http://one:1")
     register.trouble = AwfError("SYSTEM.STORE.UNAVAILABLE", "gone")
     await one.leave()
+
+
+# -- what a server wants to see again ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", ["opaque", "", "a.b.c", "ü\n", "awf-at-", "awf-at-g0123456789ab.inner"])
+async def test_a_state_comes_back_to_where_it_was_given_out_and_as_it_was(register, state):
+    one, other = Replicas(register), Replicas(register)
+    given = one.mark({"resultType": "input_required", "requestState": state, "inputRequests": {}})
+    params = {"name": "t", "requestState": given["requestState"]}
+    assert (one.home_of(params), other.home_of(params)) == ("", one.id)
+    assert one.unmark(params) == other.unmark(params) == {"name": "t", "requestState": state}
+
+
+async def test_a_cursor_does_too(register):
+    one, other = Replicas(register), Replicas(register)
+    given = one.mark({"resources": [], "nextCursor": "page 2"})
+    params = {"cursor": given["nextCursor"]}
+    assert (one.home_of(params), other.home_of(params)) == ("", one.id)
+    assert other.unmark(params) == {"cursor": "page 2"}
+
+
+async def test_what_is_good_anywhere_or_named_already_is_left_alone(register):
+    one, other = Replicas(register), Replicas(register)
+    parked = f"awf-parked-{one.new_name()}"
+    for state in ("awf-approval-approval_1", parked):
+        result = {"requestState": state}
+        assert one.mark(result) is result
+    assert other.home_of({"requestState": parked}) == one.id
+    assert other.home_of({"requestState": "awf-approval-approval_1"}) == ""
+    for plain in ({"content": []}, msgspec.Raw(b"{}"), {"nextCursor": None}, {"requestState": 5}):
+        assert one.mark(plain) is plain
+    for odd in ({}, {"cursor": 5}, {"requestState": None}, {"requestState": ["awf-at-"]}):
+        assert one.home_of(odd) == ""
+        assert one.unmark(odd) is odd

@@ -293,3 +293,39 @@ def test_without_its_database_a_gateway_does_not_begin(shared, postgres):
     shared.awf("gateway", "serve", "--config", str(config), "--port", "0").one_error(
         "SYSTEM.STORE.UNAVAILABLE"
     )
+
+
+def test_the_doctor_tries_every_gateway_of_the_database(pair, shared, postgres, database_url):
+    both = pair(VILLAIN)
+    addresses = sorted(f"http://127.0.0.1:{house.client.port}" for house in both.houses)
+    told = shared.awf("doctor", "-o", "json").json()
+    (found,) = [one for one in told["findings"] if one["name"] == "gateways"]
+    assert found["severity"] == "ok"
+    assert all(address in found["text"] for address in addresses)
+    killed = both.houses.pop()
+    killed.running.send(signal.SIGKILL)
+    killed.running.process.wait(60)
+    told = shared.awf("doctor", "-o", "json").json()
+    (lost,) = [one for one in told["findings"] if one["name"] == "gateways"]
+    assert lost["severity"] == "warning"
+    assert f":{killed.client.port} cannot be reached" in lost["text"]
+
+
+def test_the_address_of_the_database_may_stand_in_a_file(pair, shared, tmp_path):
+    file = tmp_path / "database-url"
+    file.write_text(shared.environment.pop("AWF_DATABASE_URL") + "\n")
+    shared.environment["AWF_DATABASE_URL_FILE"] = str(file)
+    both = pair(VILLAIN)
+    session = both.session_at(0)
+    both.proxy.aim(1)
+    assert session.call("echo", {"text": "found"}).text == "found"
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\xff\xfe"], ids=["missing", "empty", "not text"])
+def test_a_file_for_it_that_is_of_no_use_is_told(shared, tmp_path, content):
+    file = tmp_path / "database-url"
+    if content is not None:
+        file.write_bytes(content)
+    del shared.environment["AWF_DATABASE_URL"]
+    shared.environment["AWF_DATABASE_URL_FILE"] = str(file)
+    shared.awf("history").one_error("USER.INPUT.MISSING_FILE")
