@@ -149,6 +149,12 @@ def test_a_clock_far_from_the_databases_is_a_warning():
     assert (found.severity, "90 s behind" in found.text) == ("warning", True)
 
 
+def test_a_database_whose_news_do_not_arrive_is_a_warning():
+    facts = StoreFacts(folder="postgresql://db/awf", exists=True, layout=2, hears=False)
+    found = store_finding(facts)
+    assert (found.severity, "session mode" in found.fix) == ("warning", True)
+
+
 def test_without_ripgrep_two_tools_do_not_work():
     assert ripgrep_finding("", "").severity == "problem"
     assert ripgrep_finding("/bin/rg", "").severity == "problem"

@@ -26,6 +26,13 @@ def gate_file(journey):
     return write
 
 
+@pytest.fixture(params=["files", "postgres"])
+def kept(journey, request):
+    """Where runs, and what the gate remembers, are kept."""
+    if request.param == "postgres":
+        journey.environment["AWF_DATABASE_URL"] = request.getfixturevalue("database_url")
+
+
 def step(*actions, **more):
     return {
         "type": "agent",
@@ -118,7 +125,7 @@ def test_a_long_result_is_cut_in_a_step_as_well(journey, gate_file):
 
 
 @pytest.mark.parametrize("answer", ["yes", "no"])
-def test_a_step_waits_until_somebody_answers_with_awf_approve(journey, gate_file, person, answer):
+def test_a_step_waits_until_somebody_answers_with_awf_approve(journey, kept, gate_file, person, answer):
     gate_file(**ASK_BASH)
     running = journey.start("run", workflow(journey, work=step(WRITE)), "-o", "ndjson")
     asked = running.until_event("approval.required")
@@ -133,7 +140,7 @@ def test_a_step_waits_until_somebody_answers_with_awf_approve(journey, gate_file
     assert resolved["details"]["status"] == ("granted" if answer == "yes" else "denied")
 
 
-def test_the_same_question_can_be_answered_as_one_of_the_gateway(journey, gate_file, person):
+def test_the_same_question_can_be_answered_as_one_of_the_gateway(journey, kept, gate_file, person):
     gate_file(**ASK_BASH)
     running = journey.start("run", workflow(journey, work=step(WRITE)), "-o", "ndjson")
     running.until_event("approval.required")

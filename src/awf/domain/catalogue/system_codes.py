@@ -46,8 +46,8 @@ SYSTEM_CODES: dict[str, Entry] = {
     "SYSTEM.GATE_STORE.UNAVAILABLE": Entry(
         "Grants, approvals and contexts cannot be read or written",
         "The folder `gate` in the storage directory is missing, read-only or full, or `gate.db` in it is damaged or not "
-        "ours. Calls that depend on it are refused.",
-        "Check its permissions and the free space, or choose another directory with AWF_STORAGE.",
+        "ours; or the database is down, slow or full. Calls that depend on it are refused.",
+        "Check its permissions and the free space, or choose another directory with AWF_STORAGE; for a database, AWF_DATABASE_URL.",
     ),
     "SYSTEM.GATE_STORE.NEWER": Entry(
         "The store of the gate was written by a newer version",
