@@ -143,6 +143,7 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     checkpoints: int = 0
     witnessed: int = 0  # checkpoints found in the witness file
     flaws: tuple[AuditFlaw, ...] = ()  # the first ones
+    notes: tuple[str, ...] = ()  # what could not be checked, and why; no flaw by itself
 
     @property
     def is_sound(self) -> bool:

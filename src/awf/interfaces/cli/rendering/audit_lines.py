@@ -73,4 +73,6 @@ def report_lines(report: AuditReport) -> Iterator[str]:
     yield f"Sound: {counted(report.records, 'record')}{span}, {counted(report.checkpoints, 'signed checkpoint')}."
     if report.witnessed:
         yield f"The witness file agrees: {counted(report.witnessed, 'checkpoint')}."
+    for note in report.notes:
+        yield f"Not checked: {flat(note)}"
     yield f"head {report.head}"
