@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from awf.infrastructure.audit_store import SqliteAudit
     from awf.infrastructure.audit_store.postgres import MovedAudit, PostgresAudit
 
-__all__ = ["copy_audit_to_database", "open_audit"]
+__all__ = ["AuditServer", "copy_audit_to_database", "open_audit"]
 
 
-class _Server:
+class AuditServer:
     """How the audit reaches the database: as the run store does."""
 
     def __init__(self, url: str) -> None:
@@ -69,7 +69,7 @@ def open_audit(app: Guarded) -> SqliteAudit | PostgresAudit:
 def _shared(app: Guarded) -> PostgresAudit:
     from awf.infrastructure.audit_store.postgres import PostgresAudit
 
-    server = _Server(app.settings.database_url.value)
+    server = AuditServer(app.settings.database_url.value)
     return PostgresAudit(server, app.audit_folder, key_file=_key_file(app))
 
 

@@ -163,9 +163,7 @@ class PostgresAudit:
         return found - {keys[one] for one in living_writers(connection) if one in keys}
 
     async def checkpoints(self, *, after: int = 0, limit: int = 1000) -> list[AuditCheckpoint]:
-        return await self._read(
-            lambda connection: read_checkpoints(connection, self._origin, after, limit)
-        )
+        return await self._read(lambda connection: read_checkpoints(connection, self._origin, after, limit))
 
     async def verify(self, *, public_key: str = "", witness: str = "") -> AuditReport:
         """Looks at every record. With a key every checkpoint has to be signed with that one."""

@@ -67,7 +67,9 @@ class _Links:
     def __init__(self, sequence: int, previous: str, known: dict[str, list[int]]) -> None:
         self.sequence, self.hash = sequence, previous
         self.rows: list[tuple[int, str, str, bytes]] = []
-        self.calls: dict[str, list[int]] = {}  # of the requests that occur here: the decisions without an effect
+        self.calls: dict[
+            str, list[int]
+        ] = {}  # of the requests that occur here: the decisions without an effect
         self.opened: set[int] = set()
         self.closed: list[int] = []
         self._known = known

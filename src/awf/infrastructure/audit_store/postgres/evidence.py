@@ -26,11 +26,7 @@ class PostgresEvidence:
     must_be_noted = False  # a machine may look that has never written
 
     def __init__(
-        self,
-        connection: Connection,
-        keys: SharedKeys | None,
-        trusted: str,
-        noted: tuple[int, str] | None,
+        self, connection: Connection, keys: SharedKeys | None, trusted: str, noted: tuple[int, str] | None
     ) -> None:
         """`trusted`: the key that every checkpoint must be signed with; empty: any may be, and those not known are told."""
         self._connection = connection

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MovedAudit", "copy_chain"]
 
-_RECORDS = "COPY awf.audit_records (sequence, previous, hash, entry, writer, number) FROM STDIN (FORMAT BINARY)"
+_RECORDS = (
+    "COPY awf.audit_records (sequence, previous, hash, entry, writer, number) FROM STDIN (FORMAT BINARY)"
+)
 _OPEN = "INSERT INTO awf.audit_open_calls (sequence, writer) VALUES (%s, '')"
 _SIGNED = "INSERT INTO awf.audit_checkpoints (size, head, created_at, key, signature) VALUES (%s,%s,%s,%s,%s)"
 _HEAD = (

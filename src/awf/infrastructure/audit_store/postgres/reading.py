@@ -36,7 +36,9 @@ def read_records(
     pages = _Pages(connection, after, before, newest_first=newest_first)
     try:
         return pages.read(limit, where, _conditions(where))
-    except psycopg.DataError:  # an entry that the database cannot look into, such as one with a zero byte in a text
+    except (
+        psycopg.DataError
+    ):  # an entry that the database cannot look into, such as one with a zero byte in a text
         return pages.read(limit, where, [])
 
 

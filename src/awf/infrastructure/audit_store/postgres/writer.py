@@ -88,7 +88,7 @@ class Writer:
 
     def _late(self, promise: Promise) -> None:
         """The thread hangs somewhere: in the network, in a database that does not answer."""
-        self._down = self._down or "the database does not answer"
+        self._is_down(self._down or "the database does not answer")
         promise.fail(self._down)
 
     def _ring(self) -> None:
@@ -165,6 +165,11 @@ class Writer:
         self._chain.add(connection, batch)
         self._is_back()
 
+    def _is_down(self, reason: str) -> None:
+        if not self._down:
+            _log.error("the audit's database %s cannot be written: %s", self._server.place, reason)
+        self._down = reason
+
     def _is_back(self) -> None:
         if self._down:
             self._down = ""
@@ -176,9 +181,7 @@ class Writer:
             self._doubtful.append(batch)
         failed = list(batch.promises)
         if for_all:
-            if not self._down:
-                _log.error("the audit's database %s cannot be written: %s", self._server.place, reason)
-            self._down = reason
+            self._is_down(reason)
             with self._lock:
                 failed += self._line
                 self._line.clear()
