@@ -6,14 +6,16 @@ import functools
 import os
 from typing import TYPE_CHECKING, Any
 
+from awf.domain.audit import MovedAudit
 from awf.domain.errors import AwfError
 
 if TYPE_CHECKING:
     import psycopg
 
     from awf.bootstrap.guarded import Guarded
+    from awf.domain.audit import AuditReport
     from awf.infrastructure.audit_store import SqliteAudit
-    from awf.infrastructure.audit_store.postgres import MovedAudit, PostgresAudit
+    from awf.infrastructure.audit_store.postgres import PostgresAudit
 
 __all__ = ["AuditServer", "copy_audit_to_database", "open_audit"]
 
@@ -91,10 +93,10 @@ def _key_file(app: Guarded) -> str:
 async def copy_audit_to_database(app: Guarded) -> MovedAudit:
     """The chain of this machine's log goes into the database that is set, if that has none."""
     from awf.infrastructure.audit_store import SqliteAudit
-    from awf.infrastructure.audit_store.postgres import MovedAudit, copy_chain
+    from awf.infrastructure.audit_store.postgres import copy_chain
 
     if not os.path.exists(os.path.join(app.audit_folder, "audit.db")):
-        return MovedAudit("none", place=app.audit_folder)
+        return MovedAudit(outcome="none", place=app.audit_folder)
     source, target = SqliteAudit(app.audit_folder), _shared(app)
     try:
         moved = await copy_chain(source, target)
@@ -106,7 +108,7 @@ async def copy_audit_to_database(app: Guarded) -> MovedAudit:
         await target.close()
 
 
-def _require_sound(report: Any) -> None:
+def _require_sound(report: AuditReport) -> None:
     if not report.is_sound:
         raise AwfError(
             "EXECUTION.AUDIT.BROKEN",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
+from awf.domain.audit import MovedAudit
 
 if TYPE_CHECKING:
     import sqlite3
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from awf.infrastructure.audit_store.postgres.audit import PostgresAudit
     from awf.infrastructure.audit_store.postgres.server import Connection
 
-__all__ = ["MovedAudit", "copy_chain"]
+__all__ = ["copy_chain"]
 
 _RECORDS = (
     "COPY awf.audit_records (sequence, previous, hash, entry, writer, number) FROM STDIN (FORMAT BINARY)"
@@ -28,30 +28,19 @@ _HEAD = (
 )
 
 
-class MovedAudit(msgspec.Struct, rename="camel"):
-    outcome: Literal["none", "copied", "known", "other", "unsound"]
-    records: int = 0  # how many were copied
-    place: str = ""  # where the old log lies
-    flaw: str = ""  # of an unsound one
-
-
 async def copy_chain(source: SqliteAudit, target: PostgresAudit) -> MovedAudit:
     """Only into an empty log. One that is not sound stays where it is."""
-    moved = MovedAudit("none", place=source.folder)
     report = await source.verify()
     if not report.is_sound:
-        moved.outcome, moved.flaw = "unsound", report.flaws[0].message
-        return moved
+        return MovedAudit(outcome="unsound", place=source.folder, flaw=report.flaws[0].message)
     if not report.records:
-        return moved
+        return MovedAudit(outcome="none", place=source.folder)
     keys = target.keys
-    moved.outcome = source.looked(
-        lambda old: target.looked(lambda new: _copied(old, new, source.origin, keys))
-    )
-    if moved.outcome == "copied":
-        moved.records = report.records
-        target.adopt()
-    return moved
+    outcome = source.looked(lambda old: target.looked(lambda new: _copied(old, new, source.origin, keys)))
+    if outcome != "copied":
+        return MovedAudit(outcome=outcome, place=source.folder)
+    target.adopt()
+    return MovedAudit(outcome="copied", place=source.folder, records=report.records)
 
 
 def _copied(
