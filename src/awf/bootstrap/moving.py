@@ -48,7 +48,7 @@ def copy_to_database(app: App) -> MovedStore:
         target.close()
 
 
-_PLACES = (("awf.db",), ("gate", "gate.db"), ("artifacts",))
+_PLACES = (("awf.db",), ("gate", "gate.db"), ("artifacts",), ("audit", "audit.db"))
 
 
 def _copy_runs(target: PostgresDatabase) -> Moved:

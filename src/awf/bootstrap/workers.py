@@ -149,6 +149,7 @@ class RunHost:
         app = App(cwd=folder, environment=self._app.environment, flags=self._app.flags, lent=True)
         for part in _SHARED:
             setattr(app, part, getattr(self._app, part))
+        app.lender = self._app
         return app
 
     async def _refuse_unfit(self, run_id: str, standing: dict[str, Any]) -> None:
