@@ -8,7 +8,8 @@ import os
 
 import pytest
 
-from awf.bootstrap.moving import MovedGate, copy_to_database
+from awf.bootstrap.moving import MovedGate, copy_gate_to_database
+from awf.bootstrap.workers import copy_runs_to_database
 from awf.domain.approval import Approval
 from awf.domain.errors import AwfError
 from awf.domain.grant import CapabilityGrant
@@ -45,6 +46,10 @@ def artifact() -> Artifact:
         artifact_id="a" * 40, tool_id="kb:read", request_id="r", context="c", label=SECRET, created_at=5.0,
         byte_size=len(BODY), line_count=1, content_hash=hashlib.sha256(BODY).hexdigest(),
     )  # fmt: skip
+
+
+def copied(lab) -> MovedGate:
+    return asyncio.run(copy_gate_to_database(lab.app()))
 
 
 def on_files(storage, work):
@@ -89,23 +94,22 @@ async def everything(store):
 def test_all_of_it_is_there_as_it_was(lab, storage, database_url):
     before = on_files(storage, fill)
     asyncio.run(FileArtifacts(os.path.join(storage, "artifacts")).keep(artifact(), BODY))
-    moved = copy_to_database(lab.app())
-    assert moved.gate == MovedGate(grants=1, approvals=3, contexts=1, results=1)
-    assert moved.runs.copied == 0
+    assert copied(lab) == MovedGate(grants=1, approvals=3, contexts=1, results=1)
+    assert copy_runs_to_database(lab.app()).copied == 0
     assert in_database(database_url, everything) == before
 
     async def look(store):
         return await store.artifacts.find("a" * 40), await store.artifacts.read("a" * 40)
 
     assert in_database(database_url, look) == (artifact(), BODY)
-    assert copy_to_database(lab.app()).gate == MovedGate()
+    assert copied(lab) == MovedGate()
 
 
 def test_what_has_ended_or_got_worse_since_is_so_there_too_and_nothing_gets_better(
     lab, storage, database_url
 ):
     on_files(storage, fill)
-    copy_to_database(lab.app())
+    copied(lab)
 
     async def go_on(store):
         await store.grants.revoke("g", 9.0)
@@ -114,7 +118,7 @@ def test_what_has_ended_or_got_worse_since_is_so_there_too_and_nothing_gets_bett
         await store.contexts.raise_label("c", Label("public", "untrusted"), "web:get", 10.0)
 
     on_files(storage, go_on)
-    assert copy_to_database(lab.app()).gate == MovedGate(grants=1, approvals=1, contexts=1)
+    assert copied(lab) == MovedGate(grants=1, approvals=1, contexts=1)
     grants, approvals, contexts = in_database(database_url, everything)
     assert grants[0].revoked_at == 9.0
     assert [one.status for one in approvals] == ["pending", "used", "used"]
@@ -123,7 +127,7 @@ def test_what_has_ended_or_got_worse_since_is_so_there_too_and_nothing_gets_bett
 
 def test_what_was_decided_there_stays(lab, storage, database_url):
     on_files(storage, fill)
-    copy_to_database(lab.app())
+    copied(lab)
 
     async def decide(store):
         await store.grants.revoke("g", 9.0)
@@ -131,7 +135,7 @@ def test_what_was_decided_there_stays(lab, storage, database_url):
         await store.contexts.reset("c")
 
     in_database(database_url, decide)
-    assert copy_to_database(lab.app()).gate.contexts == 1, "what the files know is mixed in"
+    assert copied(lab).contexts == 1, "what the files know is mixed in"
     grants, approvals, contexts = in_database(database_url, everything)
     assert grants[0].revoked_at == 9.0
     assert approvals[0].decided_by == "you"
@@ -140,5 +144,5 @@ def test_what_was_decided_there_stays(lab, storage, database_url):
 
 def test_a_machine_without_a_store_is_told(lab):
     with pytest.raises(AwfError) as caught:
-        copy_to_database(lab.app())
+        copy_runs_to_database(lab.app())
     assert caught.value.code == "USER.INPUT.MISSING_FILE"

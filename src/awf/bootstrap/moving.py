@@ -1,23 +1,19 @@
-"""What this machine has kept so far is copied into the database that is set. It stays where it was; copying again adds what is new."""
+"""What the gate of this machine remembers is copied into the database that is set. It stays where it was; copying again adds what is new."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from awf.bootstrap.workers import require_database
-from awf.domain.errors import AwfError
 
 if TYPE_CHECKING:
     from awf.bootstrap.app import App
-    from awf.infrastructure.stores.postgres.database import PostgresDatabase
     from awf.infrastructure.stores.postgres.gate import PostgresGateStore
-    from awf.infrastructure.stores.postgres.moving import Moved
 
-__all__ = ["MovedGate", "MovedStore", "copy_to_database"]
+__all__ = ["MovedGate", "copy_gate_to_database"]
 
 
 class MovedGate(msgspec.Struct):
@@ -29,42 +25,9 @@ class MovedGate(msgspec.Struct):
     results: int = 0  # long ones of tools
 
 
-class MovedStore(msgspec.Struct):
-    runs: Moved
-    gate: MovedGate
-
-
-def copy_to_database(app: App) -> MovedStore:
+async def copy_gate_to_database(app: App) -> MovedGate:
+    """From the files of this machine."""
     target = require_database(app)
-    try:
-        if not any(os.path.exists(os.path.join(target.folder, *path)) for path in _PLACES):
-            raise AwfError(
-                "USER.INPUT.MISSING_FILE",
-                f"There is no store in {target.folder}.",
-                hint="Name its directory with --storage DIR.",
-            )
-        return MovedStore(_copy_runs(target), asyncio.run(_copy_gate(target)))
-    finally:
-        target.close()
-
-
-_PLACES = (("awf.db",), ("gate", "gate.db"), ("artifacts",), ("audit", "audit.db"))
-
-
-def _copy_runs(target: PostgresDatabase) -> Moved:
-    from awf.infrastructure.stores.database import Database
-    from awf.infrastructure.stores.postgres.moving import Moved, copy_runs
-
-    if not os.path.exists(os.path.join(target.folder, "awf.db")):
-        return Moved()
-    source = Database(target.folder)
-    try:
-        return copy_runs(source, target)
-    finally:
-        source.close()
-
-
-async def _copy_gate(target: PostgresDatabase) -> MovedGate:
     try:
         moved = await _copy_decisions(target.gate, os.path.join(target.folder, "gate"))
         moved.results = await _copy_results(target.gate, os.path.join(target.folder, "artifacts"))

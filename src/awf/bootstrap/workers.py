@@ -19,13 +19,19 @@ if TYPE_CHECKING:
     from awf.application.running.service import Prepared
     from awf.infrastructure.fleet import FleetWorker, QueueName, RunQueue
     from awf.infrastructure.stores.postgres.database import PostgresDatabase
+    from awf.infrastructure.stores.postgres.moving import Moved
     from awf.infrastructure.stores.postgres.owned_run import PostgresRun
 
-__all__ = ["RunHost", "hand_over", "open_queue", "queue_name", "require_database"]
+__all__ = ["RunHost", "copy_runs_to_database", "hand_over", "open_queue", "queue_name", "require_database"]
 
 _LOOK_SECONDS = 0.5
 _MOST_DEATHS = 9  # of workers in a row, before a run is taken for the reason
 _SHARED = ("runner", "expressions", "schemas", "tracer", "programs", "shared_database")
+_OTHERS = (
+    ("gate", "gate.db"),
+    ("artifacts",),
+    ("audit", "audit.db"),
+)  # what a machine may have kept that never ran anything
 _log = logging.getLogger("awf.worker")
 
 
@@ -44,6 +50,30 @@ def open_queue(app: App) -> RunQueue:
     from awf.infrastructure.fleet import RunQueue
 
     return RunQueue(require_database(app).url)
+
+
+def copy_runs_to_database(app: App) -> Moved:
+    """From the store of this machine into the database that is set."""
+    from awf.infrastructure.stores.database import Database
+    from awf.infrastructure.stores.postgres.moving import Moved, copy_runs
+
+    target = require_database(app)
+    try:
+        if not os.path.exists(os.path.join(target.folder, "awf.db")):
+            if any(os.path.exists(os.path.join(target.folder, *path)) for path in _OTHERS):
+                return Moved()
+            raise AwfError(
+                "USER.INPUT.MISSING_FILE",
+                f"There is no store in {target.folder}.",
+                hint="Name its directory with --storage DIR.",
+            )
+        source = Database(target.folder)
+        try:
+            return copy_runs(source, target)
+        finally:
+            source.close()
+    finally:
+        target.close()
 
 
 def queue_name(queue: str, tag: str = "") -> QueueName:

@@ -173,6 +173,7 @@ class PostgresDatabase:
         """Write what waits, and give everything back."""
         if self._gate is not None:
             await self._gate.close()
+            self._gate = None
         if self._link is not None:
             await self._link.close()
             self._link = None

@@ -29,22 +29,23 @@ def migrate(source: str, target: str, storage: str | None, output: str) -> int:
     import asyncio
 
     from awf.bootstrap.audits import copy_audit_to_database
-    from awf.bootstrap.moving import copy_to_database
+    from awf.bootstrap.moving import copy_gate_to_database
+    from awf.bootstrap.workers import copy_runs_to_database
     from awf.interfaces.cli.rendering.audit_lines import moved_lines
 
     app = make_app(storage=storage)
-    moved = copy_to_database(app)
+    moved = copy_runs_to_database(app)
+    gate = asyncio.run(copy_gate_to_database(app))
     audit = asyncio.run(copy_audit_to_database(app))
-    runs, gate = moved.runs, moved.gate
     if output == "json":
-        echo_json({**msgspec.to_builtins(runs), "gate": gate, "audit": audit})
+        echo_json({**msgspec.to_builtins(moved), "gate": gate, "audit": audit})
         return 0
-    print(f"{runs.copied} runs copied, {runs.known} were there already")
+    print(f"{moved.copied} runs copied, {moved.known} were there already")
     print(
         f"{gate.grants} grants, {gate.approvals} approvals, {gate.contexts} security contexts "
         f"and {gate.results} long results copied"
     )
     echo_lines(moved_lines(audit))
-    for run_id in runs.running:
+    for run_id in moved.running:
         click.echo(f"{run_id} is under way, and was left out", err=True)
     return 0
