@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -37,7 +38,10 @@ def _stage():
 @pytest.fixture
 def shared(journey, database_url):
     """A person's folders whose gateways keep everything in one database."""
-    journey.environment["AWF_DATABASE_URL"] = database_url
+    key = journey.root / "audit.key"
+    key.write_bytes(os.urandom(32))
+    key.chmod(0o600)
+    journey.environment |= {"AWF_DATABASE_URL": database_url, "AWF_AUDIT_KEY": str(key)}
     return journey
 
 

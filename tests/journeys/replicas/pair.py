@@ -19,7 +19,7 @@ class Pair:
         self.journey = journey
         self.config = _known(config)
         self.options = options
-        self.houses = [self.start(), self.start()]
+        self.houses = [self.start(0), self.start(1)]
         self.proxy = RoundRobin([house.client.port for house in self.houses])
 
     def configure(self, config: dict[str, Any]) -> None:
@@ -34,8 +34,15 @@ class Pair:
         for house in self.houses:
             house.stop()
 
-    def start(self) -> Any:
-        house = stage.House(self.journey, self.config, *self.options)
+    def start(self, number: int) -> Any:
+        """As on a machine of its own: nothing but the database is shared, and the key that signs the audit."""
+        environment = self.journey.environment
+        own = environment["AWF_STORAGE"]
+        environment["AWF_STORAGE"] = f"{own}-{number}"
+        try:
+            house = stage.House(self.journey, self.config, *self.options)
+        finally:
+            environment["AWF_STORAGE"] = own
         house.until_said("one of the gateways of this database")
         return house
 

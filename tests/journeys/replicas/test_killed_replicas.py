@@ -106,7 +106,7 @@ def test_whatever_was_answered_is_recorded_whichever_gateway_was_killed(shared, 
                 killed.running.send(signal.SIGKILL)
                 killed.running.process.wait(60)
                 assert "Traceback" not in killed.said
-                both.houses[victim] = both.start()
+                both.houses[victim] = both.start(victim)
                 both.proxy.ports[victim] = both.houses[victim].client.port
         events = person.audit()
         of_load = {"office:look", "office:write"}
