@@ -108,15 +108,17 @@ class GatewayHouse:
 
         return InvalidWorkflowError(locate(self.path, problems, parse_yaml))
 
-    def open(self, *, alone: bool = False, gated: bool = True) -> Gateway:
-        """Starts nothing yet. `alone`: for one client only. `gated`: else whoever calls it is the gate."""
+    def open(self, *, alone: bool = False, gated: bool = True, shared: bool = False) -> Gateway:
+        """Starts nothing yet. `alone`: for one client only. `gated`: else whoever calls it is the gate. `shared`: it is one
+        of the gateways of its database, if it has one.
+        """
         from awf.application.gateway.fleet import GatewayParts
         from awf.application.gateway.gateway import Gateway
         from awf.application.gateway.origins import Origins
         from awf.infrastructure.tool_doors.lowering import DialectLowering
 
         app = self._app
-        named = {} if alone or self.replicas is None else {"name": self.replicas.new_name}
+        named = {"name": self.replicas.new_name} if shared and self.replicas is not None else {}
         parts = GatewayParts(
             version=app.version,
             open_server=self._open_server,
@@ -136,7 +138,7 @@ class GatewayHouse:
     @functools.cached_property
     def replicas(self) -> Replicas | None:
         """This gateway among those that share its database, if it has one. Raises `AwfError`."""
-        database = self._app.shared_database if self._serving else None
+        database = self._app.shared_database
         if database is None:
             return None
         from awf.application.gateway.replicas import Replicas

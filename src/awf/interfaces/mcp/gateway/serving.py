@@ -71,7 +71,7 @@ class _Serving:
         house = GatewayHouse(self._app, self._options.config, shadow=self._options.shadow)
         for note in house.notes:
             _tell(note)
-        gateway = house.open(alone=streams is not None)
+        gateway = house.open(alone=streams is not None, shared=streams is None)
         self._handle_signals()
         try:
             if streams is not None:
