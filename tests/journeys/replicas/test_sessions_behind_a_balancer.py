@@ -329,3 +329,34 @@ def test_a_file_for_it_that_is_of_no_use_is_told(shared, tmp_path, content):
     del shared.environment["AWF_DATABASE_URL"]
     shared.environment["AWF_DATABASE_URL_FILE"] = str(file)
     shared.awf("history").one_error("USER.INPUT.MISSING_FILE")
+
+
+def test_a_frozen_gateway_is_given_up_and_taken_back_when_it_wakes(pair):
+    both = pair(VILLAIN)
+    session = both.session_at(0)
+    frozen = both.houses[0].running
+    frozen.send(signal.SIGSTOP)
+    try:
+        both.proxy.aim(1)
+        waited = session.call("echo", {"text": "anybody?"})  # it was sent, so nobody can say what came of it
+        assert (waited.status, "went away in the middle" in waited.error["message"]) == (502, True)
+        both.proxy.aim(1)
+        assert session.call("echo").status == 404
+    finally:
+        frozen.send(signal.SIGCONT)
+
+    def is_back():
+        both.proxy.aim(1)
+        return session.call("echo", {"text": "again"}).status == 200
+
+    stage.until(is_back, "the session of one that woke up")
+
+
+def test_a_database_that_fails_over_ends_no_session(pair, postgres, database_url):
+    both = pair(VILLAIN)
+    session = both.session_at(0)
+    for number in range(5):
+        cut = postgres.cut(database_url)
+        assert cut or number  # later on they may not be back yet
+        both.proxy.aim(1)
+        assert session.call("echo", {"text": f"call {number}"}, number).text == f"call {number}"
