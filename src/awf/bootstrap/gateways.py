@@ -151,6 +151,12 @@ class GatewayHouse:
 
     def advertised(self, flag: str) -> str:
         """Where others are to reach this gateway, as somebody has said; empty when nobody has. Raises `AwfError`."""
+        if flag and self.replicas is None:
+            raise AwfError(
+                "USER.INPUT.USAGE",
+                "--advertise is for gateways that share a database, and none is set.",
+                hint="export AWF_DATABASE_URL=postgresql://user@host/name",
+            )
         said = flag or self._app.environment.get("AWF_GATEWAY_ADVERTISE", "")
         url = said.rstrip("/")
         if said and not _ADDRESS.fullmatch(url):

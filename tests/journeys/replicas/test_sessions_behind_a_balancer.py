@@ -360,3 +360,12 @@ def test_a_database_that_fails_over_ends_no_session(pair, postgres, database_url
         assert cut or number  # later on they may not be back yet
         both.proxy.aim(1)
         assert session.call("echo", {"text": f"call {number}"}, number).text == f"call {number}"
+
+
+def test_without_a_database_there_is_nobody_to_tell_an_address(journey):
+    config = journey.project / "gateway.yaml"
+    config.write_text(json.dumps(VILLAIN))
+    told = journey.awf(
+        "gateway", "serve", "--config", str(config), "--port", "0", "--advertise", "http://127.0.0.1:8931"
+    )
+    told.one_error("USER.INPUT.USAGE")
