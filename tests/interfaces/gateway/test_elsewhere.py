@@ -145,3 +145,30 @@ async def test_somebody_else_at_the_address_of_a_gateway_is_noticed(two):
     assert await elsewhere.trouble_with(Replica(two.replicas[0].id, f"http://{own}"), own) == ""
     assert "somebody else" in await elsewhere.trouble_with(Replica("g1", f"http://{own}"), own)
     assert await elsewhere.trouble_with(Replica("g1", "http://127.0.0.1:1")) != ""
+
+
+async def test_headers_arrive_at_the_owner_byte_by_byte(two):
+    seen = []
+    handle = two.doors[0].http.handle
+
+    async def noting(request):
+        seen.append(request.headers.get("x-awf-context"))
+        return await handle(request)
+
+    two.doors[0]._web.handler, two.doors[0]._web.quick = noting, None
+    named = "gr\u00fcn \u4e16".encode().decode("latin-1")  # as bytes on a wire
+    for number in (0, 1):
+        status, _, _ = await two.send(
+            number, message("ping"), {**JSON, **two.session, "X-AWF-Context": named}
+        )
+        assert status == 200
+    assert seen == [named, named]
+    status, _, body = await two.send(1, message("ping"), {**JSON, **two.session, "X-AWF-Context": "\xff"})
+    assert (status, b"not UTF-8" in body) == (400, True)
+
+
+@pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "PUT"])
+async def test_only_what_a_session_knows_is_handed_on(two, method):
+    status, _, _ = await two.send(1, b"", two.session, method)
+    assert status == 405
+    assert two.doors[1].elsewhere._carried == {}

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 from awf.application.running.tasks import spawn
 from awf.domain.errors import AwfError
-from awf.domain.mcp import MODERN_VERSIONS, RpcError
+from awf.domain.mcp import INVALID_REQUEST, MODERN_VERSIONS, RpcError
 from awf.domain.ports.http_client import HttpFailure, HttpUnreachable
 from awf.domain.ports.http_server import ClientGone, HttpReply
 from awf.domain.ports.replicas import Replica
@@ -31,8 +31,10 @@ __all__ = ["NAMED", "Elsewhere", "Place"]
 
 GUARD = "x-awf-forwarded"  # it was handed on once, and that is enough
 NAMED = "X-AWF-Replica"
+PATIENCE = 10.0  # seconds for a sign that an address leads somewhere
 WHOLE = 1 << 20  # an answer of this length is not worth a stream
 _log = logging.getLogger("awf.gateway")
+_METHODS = frozenset({"GET", "POST", "DELETE"})
 # What concerns one connection only, and what each side writes itself.
 _OWN = frozenset(
     {"connection", "content-length", "transfer-encoding", "keep-alive", "te", "trailer", "upgrade", "expect"}
@@ -51,6 +53,7 @@ class Elsewhere:
     def __init__(self, replicas: Replicas, http: HttpClient) -> None:
         self._replicas = replicas
         self._http = http
+        self._closed = False
         self._carried: dict[asyncio.Task[object], str] = {}
         self.named = ((NAMED, replicas.id),)
         self.mark, self.unmark = replicas.mark, replicas.unmark
@@ -62,7 +65,7 @@ class Elsewhere:
     def place_of(self, request: HttpRequest) -> Place | None:
         """None: it is for us."""
         headers = request.headers
-        if GUARD in headers:
+        if GUARD in headers or request.method not in _METHODS:
             return None
         if request.path == MESSAGES:
             return self._session(request.query.get("session_id", ""))
@@ -112,6 +115,8 @@ class Elsewhere:
             return _over(place)
         try:
             answer = await self._sent(request, owner)
+        except UnicodeDecodeError:
+            return refusal(400, RpcError(INVALID_REQUEST, "Invalid request: its headers are not UTF-8"))
         except HttpUnreachable as reason:
             _log.warning("gateway %s at %s cannot be reached: %s", owner.id, owner.url, reason)
             return _over(place)
@@ -122,7 +127,7 @@ class Elsewhere:
 
     async def _sent(self, request: HttpRequest, owner: Replica) -> HttpAnswer:
         query = f"?{urlencode(dict(request.query))}" if request.query else ""
-        fields = {name: value for name, value in request.headers.items() if name not in _OWN}
+        fields = {name: _as_sent(value) for name, value in request.headers.items() if name not in _OWN}
         fields[GUARD] = self._replicas.id
         url = f"{owner.url}{quote(request.path)}{query}"
         # Only what changes nothing may be sent twice.
@@ -173,7 +178,7 @@ class Elsewhere:
 
     async def _try(self, one: Replica) -> None:
         trouble = await self.trouble_with(one)
-        if trouble:
+        if trouble and not self._closed:
             _log.warning(
                 "gateway %s cannot be reached at %s: %s. Sessions that began there end when a request comes here; "
                 "start it with --advertise URL",
@@ -184,9 +189,12 @@ class Elsewhere:
         """Why it cannot be reached; empty when it can. `host`: a name by which it knows itself."""
         try:
             named = {"Host": host} if host else {}
-            answer = await self._http.send("GET", f"{one.url}/healthz", headers=named, repeatable=True)
-            async with answer:
-                await answer.body(WHOLE)
+            async with asyncio.timeout(PATIENCE):
+                answer = await self._http.send("GET", f"{one.url}/healthz", headers=named, repeatable=True)
+                async with answer:
+                    await answer.body(WHOLE)
+        except TimeoutError:
+            return "it does not answer"
         except (HttpFailure, ValueError) as reason:
             return str(reason)
         who = answer.headers.get(NAMED.lower())
@@ -197,7 +205,7 @@ class Elsewhere:
     async def check_own(self, url: str, host: str) -> None:
         """Others are told that address; so it should lead here."""
         trouble = await self.trouble_with(Replica(self._replicas.id, url), host)
-        if trouble:
+        if trouble and not self._closed:
             _log.warning(
                 "this gateway is not reached at %s: %s. Sessions that begin here end when a request of theirs comes to "
                 "another gateway; start it with --advertise URL",
@@ -205,7 +213,13 @@ class Elsewhere:
             )  # fmt: skip
 
     async def close(self) -> None:
+        self._closed = True
         await self._http.close()
+
+
+def _as_sent(value: str) -> str:
+    """The server reads headers byte by byte, and the client writes UTF-8: what comes out must be what came in."""
+    return value if value.isascii() else value.encode("latin-1").decode()
 
 
 def _begins(request: HttpRequest) -> bool:
