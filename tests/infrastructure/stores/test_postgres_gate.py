@@ -342,6 +342,21 @@ async def test_what_was_done_though_its_answer_was_lost_is_done_once_and_told(re
     assert is_right(said), said
 
 
+@pytest.mark.race
+async def test_each_approval_is_used_by_one_however_often_connections_break(replica, postgres, database_url):
+    stores = [await replica() for _ in range(3)]
+    names = [f"q{number}" for number in range(20)]
+    for name in names:
+        await stores[0].approvals.claim(question(name, status="granted", context=name))
+    for store in stores:
+        store._keeping.lines.patience = PATIENCE
+    using = asyncio.gather(*(store.approvals.use(name, NOW) for name in names for store in stores))
+    for _ in range(10):
+        await asyncio.to_thread(postgres.cut, database_url)
+    used = await using
+    assert [sum(used[at : at + 3]) for at in range(0, len(used), 3)] == [1] * len(names)
+
+
 async def test_a_reset_whose_answer_was_lost_does_not_undo_what_was_read_since(replica, between):
     store, other = await replica(between.url), await replica()
     await other.contexts.raise_label("c", SECRET, "t", 1.0)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
+FILES = sys.modules["journeys_gate_files"]
 pytestmark = pytest.mark.journey
 MIGRATE = ("store", "migrate", "--from", "sqlite", "--to", "postgres")
 
@@ -50,7 +53,20 @@ def test_what_was_read_through_one_gateway_closes_the_world_at_the_other_at_once
         assert is_refused(other.call("fetch", headers=context))
 
 
-def test_grants_and_resets_of_a_shell_reach_every_gateway(two, journey, until):
+def test_a_call_to_others_that_is_under_way_at_one_gateway_is_stopped_by_what_is_read_at_the_other(
+    two, journey, noted, stage, until
+):
+    overrides = {**FILES.OVERRIDES, "office:slow": {"policy_action": "network.request"}}
+    one, other = two(overrides=overrides)
+    context = {"X-AWF-Context": "the agent"}
+    never = str(journey.project / "never")
+    fetching = stage.in_background(lambda: one.call("slow", {"until": never}, headers=context))
+    until(lambda: noted("slow"), "a call under way")
+    assert other.call("read", headers=context).text == "read: done"
+    assert is_refused(fetching.result(60))
+
+
+def test_grants_and_revocations_of_a_shell_reach_every_gateway(two, journey, until):
     doors = two(grants={"actions": "always"})
     assert all(is_refused(door.call("look")) for door in doors)
     given = journey.awf("grant", "add", "file.*", "-o", "json").succeeded().json()["grantId"]

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from awf.application.gate.contexts import LabelChange
+    from awf.application.gate.level_watch import LevelWatch
     from awf.application.gate.passage import Passage
 
 __all__ = ["Flights"]
@@ -16,8 +17,14 @@ __all__ = ["Flights"]
 class Flights:
     """It listens while there is anything to stop, also when another gate has taken the place of its own."""
 
-    def __init__(self, listen: Callable[[Callable[[LabelChange], None]], Callable[[], None]]) -> None:
+    def __init__(
+        self,
+        listen: Callable[[Callable[[LabelChange], None]], Callable[[], None]],
+        watch: LevelWatch | None = None,
+    ) -> None:
+        """`watch`: sees to it that what other processes raise is heard, too."""
         self._listen = listen
+        self._watch = watch
         self._forget: Callable[[], None] | None = None
         self._by_context: dict[str, set[Passage]] = {}
 
@@ -27,6 +34,8 @@ class Flights:
     def begin(self, passage: Passage) -> None:
         if self._forget is None:
             self._forget = self._listen(self.changed)
+            if self._watch is not None:
+                self._watch.begin(lambda: self._by_context)
         self._by_context.setdefault(passage.origin.context, set()).add(passage)
 
     def end(self, passage: Passage) -> None:
@@ -38,6 +47,8 @@ class Flights:
         if not self._by_context and self._forget is not None:
             self._forget()
             self._forget = None
+            if self._watch is not None:
+                self._watch.end()
 
     def changed(self, change: LabelChange) -> None:
         """What was sent already cannot be called back; nothing more is sent, and no answer comes in."""

@@ -25,6 +25,7 @@ from awf.application.gate.confirming import Confirming
 from awf.application.gate.entries import decision_entry, effect_entry, unknown_entry
 from awf.application.gate.explaining import Stage
 from awf.application.gate.flights import Flights
+from awf.application.gate.level_watch import LevelWatch
 from awf.application.gate.output_limits import bounds_of, limited
 from awf.application.gate.passage import GatedTool, Passage
 from awf.application.gate.releasing import Releasing
@@ -95,7 +96,7 @@ class Gate:
         self._admitting = Admitting(parts.contexts, parts.grants)
         self._confirming = Confirming(parts.desk, parts.redactor)
         self._releasing = Releasing(parts.spooler, parts.redactor)
-        self._flights = Flights(parts.contexts.listen)
+        self._flights = Flights(parts.contexts.listen, LevelWatch(parts.contexts))
 
     # Tools
 
