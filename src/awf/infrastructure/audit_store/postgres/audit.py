@@ -74,6 +74,8 @@ class PostgresAudit:
         self._connection: Connection | None = None
         self._tidied = 0.0
         self._closed = False
+        if os.path.exists(key_file):
+            self._writing.keys  # noqa: B018  one that is damaged shows now
         self._origin = self._looked(_origin, patient=False)
 
     @property
