@@ -130,3 +130,43 @@ def test_whatever_a_killed_gateway_has_answered_is_in_the_chain(
     for given in (*noted("look"), *noted("write")):
         assert sha256_hex(given) in recorded
     person.is_sound()
+
+
+def test_the_log_of_a_machine_moves_into_a_database_that_has_none(journey, database_url):
+    migrate = ("store", "migrate", "--from", "sqlite", "--to", "postgres")
+    for capability in ("desk", "file.read"):
+        journey.awf("grant", "add", capability).succeeded()
+    before = journey.awf("audit", "export").succeeded().out
+    journey.environment["AWF_DATABASE_URL"] = database_url
+    assert "The audit was copied: 2 records" in journey.awf(*migrate).succeeded().stdout
+    assert journey.awf("audit", "export").succeeded().out == before
+    assert "Not checked" not in journey.awf("audit", "verify").succeeded().stdout
+    assert "copied before" in journey.awf(*migrate).succeeded().stdout
+    journey.awf("grant", "add", "later").succeeded()
+    assert journey.awf("audit", "export").succeeded().out.startswith(before)
+    del journey.environment["AWF_DATABASE_URL"]
+    journey.environment["AWF_STORAGE"] = str(journey.root / "another machine")
+    journey.awf("grant", "add", "desk").succeeded()
+    journey.environment["AWF_DATABASE_URL"] = database_url
+    told = journey.awf(*migrate).succeeded().stdout
+    assert "has an audit already" in told
+    assert str(journey.root / "another machine" / "audit") in told
+    assert journey.awf(*migrate, "-o", "json").succeeded().json()["audit"]["outcome"] == "other"
+    journey.awf("audit", "verify").succeeded()
+
+
+def test_a_key_that_is_named_and_not_there_or_none_is_told(journey, database):
+    key = journey.root / "audit.key"
+    key.unlink()
+    journey.awf("audit", "list").one_error("SYSTEM.AUDIT.UNAVAILABLE")
+    journey.awf("grant", "add", "desk").one_error("SYSTEM.AUDIT.UNAVAILABLE")
+    key.write_bytes(b"short")
+    journey.awf("grant", "add", "desk").one_error("SYSTEM.AUDIT.UNAVAILABLE")
+
+
+def test_a_change_that_cannot_be_recorded_is_told_with_a_code(journey, database):
+    journey.awf("grant", "add", "desk").succeeded()
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("DELETE FROM awf.audit_head")
+    journey.awf("grant", "add", "file.read").one_error("SYSTEM.AUDIT.UNAVAILABLE")
+    journey.awf("audit", "verify").one_error("EXECUTION.AUDIT.BROKEN")

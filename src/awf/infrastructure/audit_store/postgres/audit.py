@@ -13,6 +13,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, TypeVar
 
+from awf.domain.audit import AuditUnavailable
 from awf.domain.errors import AwfError
 from awf.domain.gate_file import Audit
 from awf.infrastructure.audit_store.failures import unavailable
@@ -26,12 +27,12 @@ from awf.infrastructure.audit_store.postgres.reading import (
     read_records,
     writers_of_open_calls,
 )
-from awf.infrastructure.audit_store.postgres.server import words_of
+from awf.infrastructure.audit_store.postgres.server import at_leisure, be_brief, words_of
 from awf.infrastructure.audit_store.postgres.writer import PATIENCE_SECONDS, Writer
 from awf.infrastructure.audit_store.verifying import verified
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from awf.domain.audit import AuditCheckpoint, AuditEntry, AuditFilter, AuditRecord, AuditReport
     from awf.domain.ports.audit_log import CallForm
@@ -44,10 +45,6 @@ T = TypeVar("T")
 _PAUSE_SECONDS = 0.2
 _DEATH_SECONDS = 1.0  # a lock that is free for so long belongs to nobody any more
 _TIDY_SECONDS = 5.0
-_MANNERS = (
-    "SELECT set_config('lock_timeout', '2s', false),"
-    " set_config('idle_in_transaction_session_timeout', '20s', false)"
-)
 
 
 class PostgresAudit:
@@ -77,6 +74,8 @@ class PostgresAudit:
         self._connection: Connection | None = None
         self._tidied = 0.0
         self._closed = False
+        if os.path.exists(key_file):
+            self._writing.keys  # noqa: B018  one that is damaged shows now
         self._origin = self._looked(_origin, patient=False)
 
     @property
@@ -108,7 +107,7 @@ class PostgresAudit:
         """Sign the log as it is now; None when it is empty."""
 
         def sign(connection: Connection) -> list[AuditCheckpoint]:
-            self._chain.add(connection, Batch(), sign=True)
+            self._add(connection, sign=True)
             head = self._chain.head
             return read_checkpoints(connection, self._origin, head.signed - 1 if head else 0, 1)
 
@@ -153,10 +152,19 @@ class PostgresAudit:
             gone = sorted(dead)
             # Who may only look, or comes while somebody holds the chain, sees them open.
             with contextlib.suppress(AwfError):
-                await self._read(lambda connection: self._chain.add(connection, Batch(), ended=gone))
+                await self._read(lambda connection: self._add(connection, ended=gone))
+
+    def _add(self, connection: Connection, *, ended: Sequence[str] = (), sign: bool = False) -> None:
+        be_brief(connection)
+        try:
+            self._chain.add(connection, Batch(), ended=ended, sign=sign)
+        except BaseException:
+            connection.close()
+            raise
+        at_leisure(connection)
 
     def _dead(self, connection: Connection) -> set[str]:
-        found = writers_of_open_calls(connection)
+        found = writers_of_open_calls(connection) - {self._chain.writer}
         if not found:
             return set()
         keys = {self._server.lock_key("audit", one): one for one in found}
@@ -191,7 +199,8 @@ class PostgresAudit:
         if self._closed:
             raise unavailable(self._server.place, "it is closed", "awf doctor")
         if self._writer.has_begun:
-            await self._writer.put(b"")
+            with contextlib.suppress(AuditUnavailable):  # whoever recorded it was told
+                await self._writer.put(b"")
         return await asyncio.to_thread(self._looked, look)
 
     def _looked(self, look: Callable[[Connection], T], *, patient: bool = True) -> T:
@@ -212,9 +221,7 @@ class PostgresAudit:
 
     def _reader(self) -> Connection:
         if self._connection is None or self._connection.closed:
-            made = self._server.connect()
-            made.execute(_MANNERS)
-            self._connection = made
+            self._connection = self._server.connect()
         return self._connection
 
     def _tidy(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +11,6 @@ from awf.domain.audit_chain import decoded_entry
 from awf.infrastructure.audit_store.joining import join
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Sequence
 
 __all__ = ["Batch", "OpenCall", "Promise", "keep"]
@@ -24,8 +24,6 @@ class Promise:
     __slots__ = ("data", "deadline", "future", "is_late", "timer")
 
     def __init__(self, data: bytes, patience: float, late: Callable[[Promise], None]) -> None:
-        import asyncio
-
         loop = asyncio.get_running_loop()
         self.data = data  # empty: nothing is to be recorded, only everything before it
         self.deadline = time.monotonic() + patience

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import select
 import threading
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from awf.domain.audit import AuditUnavailable
 from awf.infrastructure.audit_store.postgres.batch import Batch, OpenCall, Promise, keep
-from awf.infrastructure.audit_store.postgres.server import words_of
+from awf.infrastructure.audit_store.postgres.server import be_brief, words_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -33,14 +34,16 @@ _PAUSE_SECONDS = (0.05, 0.5)
 _TOGETHER = 1000  # entries in one transaction
 _ROOM = 16 * 1024 * 1024  # bytes that may wait
 _SHARE = 4 * 1024 * 1024  # bytes in one transaction
-# The head is held from one way to the server to the next: a process that is stopped there must not stop all others.
-_MANNERS = (
-    "SELECT set_config('lock_timeout', '2s', false), set_config('statement_timeout', '4s', false)",
-    "SELECT set_config('idle_in_transaction_session_timeout', '3s', false)",
-    # What was told to be safe must be there after a crash.
-    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
+# What was told to be safe must be there after a crash.
+_SAFE = (
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
 )
-_BUSY = ("55P03", "57014", "25P03")  # a lock or a statement took too long, we were too long in a transaction
+_BUSY = (
+    "55P03",
+    "57014",
+    "25P03",
+    "25P04",
+)  # a lock or a statement took too long, we were too long in a transaction
 _log = logging.getLogger("awf.audit")
 
 
@@ -57,7 +60,7 @@ class Writer:
         self._doubtful: list[Batch] = []  # given up; perhaps they are in the chain all the same
         self._dropped: list[OpenCall] = []  # their owners were told that nothing was recorded, and it was
         self._down = ""
-        self._probed = 0.0
+        self._tended = self._settled = 0.0  # when all was looked after, and when the chain was last held
         self._ear, self._bell = os.pipe()
         os.set_blocking(self._bell, False)
         self._thread: threading.Thread | None = None
@@ -90,6 +93,7 @@ class Writer:
         """The thread hangs somewhere: in the network, in a database that does not answer."""
         self._is_down(self._down or "the database does not answer")
         promise.fail(self._down)
+        self._ring()  # should it only have been slow, it finds out that all is well
 
     def _ring(self) -> None:
         with contextlib.suppress(OSError):  # full of rings already, or closed
@@ -116,12 +120,15 @@ class Writer:
     def _work(self) -> None:
         while True:
             batch = self._next()
-            if batch.promises or batch:
-                self._carry(batch)
-            elif self._closed:
+            is_idle = not (batch.promises or batch)
+            if is_idle and self._closed:
                 break
-            else:
-                self._rest()
+            self._carry(batch)
+            moment = self._moment()
+            if moment <= 0:  # however much others want meanwhile
+                self._tend()
+            elif is_idle:
+                self._rest(moment)
         self._leave()
 
     def _next(self) -> Batch:
@@ -163,6 +170,7 @@ class Writer:
         connection = self._connected()
         self._resolve(connection)
         self._chain.add(connection, batch)
+        self._settled = time.monotonic()
         self._is_back()
 
     def _is_down(self, reason: str) -> None:
@@ -208,36 +216,41 @@ class Writer:
 
     # -- when there is nothing to write ------------------------------------------------------------------------------------
 
-    def _rest(self) -> None:
-        connection, moment = self._connection, self._moment()
+    def _rest(self, moment: float) -> None:
+        connection = self._connection
         heard = select.poll()
         heard.register(self._ear, select.POLLIN)
         if connection is not None and not connection.closed:
             heard.register(connection.fileno(), select.POLLIN)
-        ready = [handle for handle, _ in heard.poll(None if moment is None else moment * 1000)]
+        ready = [handle for handle, _ in heard.poll(None if moment == math.inf else moment * 1000)]
         if self._ear in ready:
             os.read(self._ear, 4096)
-            return
+        elif ready and connection is not None:  # what it says unasked is mostly farewell
+            try:
+                connection.execute("SELECT 1")
+            except Exception as error:  # noqa: BLE001  it is made anew
+                self._after(error)
+
+    def _moment(self) -> float:
+        """How long there is nothing to do but to wait."""
+        now = time.monotonic()
+        if self._down or (self._connection is None and self._chain.open_calls):
+            return self._tended + _PAUSE_SECONDS[1] - now
+        due = self._chain.due_in()
+        return math.inf if due is None else max(self._settled + due, self._tended + _PAUSE_SECONDS[0]) - now
+
+    def _tend(self) -> None:
+        """The lock is held as long as we live, a database that was away is looked for, and a checkpoint is signed in time."""
+        self._tended = time.monotonic()
         try:
-            self._tend(spoken=bool(ready))
+            connection = self._connected()
+            self._resolve(connection)
+            self._chain.add(connection, Batch())
         except Exception as error:  # noqa: BLE001  it is tried again
             self._after(error)
-            time.sleep(_PAUSE_SECONDS[0])
-
-    def _moment(self) -> float | None:
-        """How long there is nothing to do."""
-        if self._down or self._dropped or (self._connection is None and self._chain.open_calls):
-            return _PAUSE_SECONDS[1]
-        return self._chain.due_in()
-
-    def _tend(self, *, spoken: bool) -> None:
-        """The lock is held as long as we live, a database that was away is looked for, and a checkpoint is signed in time."""
-        if spoken and self._connection is not None:
-            self._connection.execute("SELECT 1")  # what it says unasked is mostly farewell
-        connection = self._connected()
-        self._resolve(connection)
-        self._chain.add(connection, Batch())
-        self._is_back()
+        else:
+            self._settled = time.monotonic()
+            self._is_back()
 
     # -- the connection ----------------------------------------------------------------------------------------------------
 
@@ -245,8 +258,8 @@ class Writer:
         if self._connection is None or self._connection.closed:
             made = self._server.connect()
             try:
-                for sql in _MANNERS:
-                    made.execute(sql.encode())
+                be_brief(made)
+                made.execute(_SAFE)
                 # Shared: one of ours that the server has not yet found dead may still hold it.
                 key = self._server.lock_key("audit", self._chain.writer)
                 made.execute("SELECT pg_advisory_lock_shared(%s)", (key,))
