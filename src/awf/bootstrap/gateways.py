@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import re
 import stat
 import time
 from typing import TYPE_CHECKING, Any
@@ -23,15 +24,19 @@ if TYPE_CHECKING:
     from awf.application.gateway.call_book import CallBook
     from awf.application.gateway.desk import GatewayDesk
     from awf.application.gateway.gateway import Gateway
+    from awf.application.gateway.replicas import Replicas
     from awf.bootstrap.app import App
     from awf.bootstrap.sandboxes import Walls
     from awf.domain.gateway_file import GatewayFile, GatewayServer, Listen
+    from awf.domain.ports.http_client import HttpClient
     from awf.domain.ports.http_server import HttpHandler, HttpServer, QuickHandler
     from awf.domain.ports.pin_store import PinStore
     from awf.domain.ports.upstream import Upstreams
     from awf.domain.problem import Problem
 
-__all__ = ["GatewayHouse", "gateway_path"]
+__all__ = ["GatewayHouse", "gateway_path", "gateways_of"]
+
+_ADDRESS = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?")
 
 
 def gateway_path(app: App, named: str = "") -> str:
@@ -43,6 +48,13 @@ def gateway_path(app: App, named: str = "") -> str:
         hint = "Check the path." if named else "Name one with --config, or begin with: awf mcp import"
         raise AwfError("USER.INPUT.MISSING_FILE", f"There is no file {named or GATEWAY_FILE}.", hint=hint)
     return path
+
+
+def gateways_of(database_url: str) -> list[str]:
+    """The addresses of those that are open now and share this database. Raises `AwfError`."""
+    from awf.infrastructure.stores.postgres.replicas import living_replicas
+
+    return [one.url for one in living_replicas(database_url)]
 
 
 class GatewayHouse:
@@ -97,14 +109,17 @@ class GatewayHouse:
 
         return InvalidWorkflowError(locate(self.path, problems, parse_yaml))
 
-    def open(self, *, alone: bool = False, gated: bool = True) -> Gateway:
-        """Starts nothing yet. `alone`: for one client only. `gated`: else whoever calls it is the gate."""
+    def open(self, *, alone: bool = False, gated: bool = True, shared: bool = False) -> Gateway:
+        """Starts nothing yet. `alone`: for one client only. `gated`: else whoever calls it is the gate. `shared`: it is one
+        of the gateways of its database, if it has one.
+        """
         from awf.application.gateway.fleet import GatewayParts
         from awf.application.gateway.gateway import Gateway
         from awf.application.gateway.origins import Origins
         from awf.infrastructure.tool_doors.lowering import DialectLowering
 
         app = self._app
+        named = {"name": self.replicas.new_name} if shared and self.replicas is not None else {}
         parts = GatewayParts(
             version=app.version,
             open_server=self._open_server,
@@ -115,10 +130,43 @@ class GatewayHouse:
             pins=self.pins,
             clock=time.time,
             gate=self._gate if gated else None,
+            **named,
         )
         gateway = Gateway(parts, self.file, alone=alone, origins=Origins(self.context, app.cwd))
         self._gateway = gateway
         return gateway
+
+    @functools.cached_property
+    def replicas(self) -> Replicas | None:
+        """This gateway among those that share its database, if it has one. Raises `AwfError`."""
+        database = self._app.shared_database
+        if database is None:
+            return None
+        from awf.application.gateway.replicas import Replicas
+        from awf.infrastructure.stores.postgres.replicas import PostgresReplicas
+
+        return Replicas(PostgresReplicas(database))
+
+    def http(self) -> HttpClient:
+        return self._app.http()
+
+    def advertised(self, flag: str) -> str:
+        """Where others are to reach this gateway, as somebody has said; empty when nobody has. Raises `AwfError`."""
+        if flag and self.replicas is None:
+            raise AwfError(
+                "USER.INPUT.USAGE",
+                "--advertise is for gateways that share a database, and none is set.",
+                hint="export AWF_DATABASE_URL=postgresql://user@host/name",
+            )
+        said = flag or self._app.environment.get("AWF_GATEWAY_ADVERTISE", "")
+        url = said.rstrip("/")
+        if said and not _ADDRESS.fullmatch(url):
+            raise AwfError(
+                "USER.INPUT.INVALID_FORMAT",
+                f"{said!r} is no address at which other gateways could reach this one.",
+                hint="Scheme, host and port: --advertise http://gateway-1:8931",
+            )
+        return url
 
     @property
     def context(self) -> str:

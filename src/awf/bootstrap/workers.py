@@ -27,7 +27,11 @@ __all__ = ["RunHost", "copy_runs_to_database", "hand_over", "open_queue", "queue
 _LOOK_SECONDS = 0.5
 _MOST_DEATHS = 9  # of workers in a row, before a run is taken for the reason
 _SHARED = ("runner", "expressions", "schemas", "tracer", "programs", "shared_database")
-_OTHERS = (("gate", "gate.db"), ("artifacts",))  # what a machine may have kept that never ran anything
+_OTHERS = (
+    ("gate", "gate.db"),
+    ("artifacts",),
+    ("audit", "audit.db"),
+)  # what a machine may have kept that never ran anything
 _log = logging.getLogger("awf.worker")
 
 
@@ -175,6 +179,7 @@ class RunHost:
         app = App(cwd=folder, environment=self._app.environment, flags=self._app.flags, lent=True)
         for part in _SHARED:
             setattr(app, part, getattr(self._app, part))
+        app.lender = self._app
         return app
 
     async def _refuse_unfit(self, run_id: str, standing: dict[str, Any]) -> None:

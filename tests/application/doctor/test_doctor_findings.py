@@ -7,6 +7,7 @@ import pytest
 
 from awf.application.doctor.agents import SIGN_IN, AgentFacts, agent_findings, signed_in_by
 from awf.application.doctor.findings import AREAS, Finding, exit_status, in_order, summary
+from awf.application.doctor.gateways import gateway_findings
 from awf.application.doctor.machine import (
     ExtraFacts,
     FolderFacts,
@@ -212,3 +213,12 @@ def test_plugins_that_were_started_tell_how_it_went():
     assert [(one.severity, one.text) for one in found] == [
         ("ok", "1.0 1 operation"), ("problem", "does not start"), ("warning", "cannot be used: a")
     ]  # fmt: skip
+
+
+def test_gateways_of_the_database_that_cannot_be_reached_are_told():
+    assert gateway_findings({}) == []
+    (fine,) = gateway_findings({"http://a:1": "", "http://b:2": ""})
+    assert (fine.severity, fine.text) == ("ok", "can be reached: http://a:1, http://b:2")
+    (lost,) = gateway_findings({"http://a:1": "", "http://b:2": "connection refused"})
+    assert (lost.severity, lost.text) == ("warning", "http://b:2 cannot be reached: connection refused")
+    assert "--advertise" in lost.fix

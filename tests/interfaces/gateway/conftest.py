@@ -16,10 +16,12 @@ from awf.application.tools.pipeline import Observers
 from awf.bootstrap import App
 from awf.domain.gateway_file import GatewayFile, GatewayServer, Listen
 from awf.domain.redaction import Masker
+from awf.infrastructure.http_client import LeanHttpClient
 from awf.infrastructure.http_server import LeanHttpServer
 from awf.infrastructure.json_schemas.schemas import RustJsonSchemas
 from awf.infrastructure.telemetry.tracing import NoTracer
 from awf.infrastructure.tool_doors.lowering import DialectLowering
+from awf.interfaces.mcp.gateway.elsewhere import Elsewhere
 from awf.interfaces.mcp.gateway.http_door import HttpDoor
 from awf.testing.memory_upstreams import MemoryServer, text
 
@@ -27,8 +29,8 @@ PATIENT = 30.0
 
 
 class Doors:
-    def __init__(self, app=None, listen=None, **file):
-        """`app`: whose gate calls have to pass, and whose operator answers."""
+    def __init__(self, app=None, listen=None, replicas=None, **file):
+        """`app`: whose gate calls have to pass, and whose operator answers. `replicas`: this one among others."""
         rooms = app.gate_rooms if app is not None else None
         self.listen = listen or Listen()
         self.now = time.time
@@ -43,11 +45,13 @@ class Doors:
             lowering=DialectLowering(),
             book=self.book,
             gate=rooms.gate if rooms else None,
+            **({"name": replicas.new_name} if replicas else {}),
         )
         self.gateway = Gateway(parts, self.file)
         operator = (lambda: rooms.operator_key) if rooms else None
         desk = GatewayDesk(self.gateway, self.book, "gateway.yaml", clock=self._clock, operator=operator)
-        self.http = HttpDoor(self.gateway, self.book, desk)
+        self.elsewhere = Elsewhere(replicas, LeanHttpClient()) if replicas else None
+        self.http = HttpDoor(self.gateway, self.book, desk, elsewhere=self.elsewhere)
         self.port = 0
         self._web: LeanHttpServer | None = None
 
@@ -68,6 +72,8 @@ class Doors:
             if self._web is not None:
                 await self._web.close(0.0)
             await self.gateway.close()
+            if self.elsewhere is not None:
+                await self.elsewhere.close()
 
     async def send(self, method, path, body=b"", headers=()):
         """One request on a connection of its own: status, headers, body."""
@@ -87,6 +93,11 @@ class Doors:
         first, *fields = head.decode("latin-1").split("\r\n")
         named = {name.lower(): value.strip() for name, _, value in (field.partition(":") for field in fields)}
         return int(first.split()[1]), named, rest
+
+
+@pytest.fixture
+def make_doors():
+    return Doors
 
 
 @pytest.fixture

@@ -13,13 +13,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from awf.testing.round_robin import RoundRobin
+
 FIXTURE = [sys.executable, str(Path(__file__).with_name("fixture"))]
 AWF = [sys.executable, "-m", "awf"]
 LISTENING = re.compile(r"^listening on (http://\S+)$", re.MULTILINE)
 PATIENCE = 60.0
 
 
-def environment(folder: Path) -> dict[str, str]:
+def environment(folder: Path, **more: str) -> dict[str, str]:
     """Of everything that is started: nothing of the person who runs the tests."""
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
@@ -29,16 +31,22 @@ def environment(folder: Path) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "AWF_STORAGE": str(folder / "storage"),
         "PYTHONDONTWRITEBYTECODE": "1",
+        **more,
     }
 
 
 @contextlib.contextmanager
-def listening(argv: Sequence[str], folder: Path, name: str) -> Iterator[str]:
+def listening(argv: Sequence[str], folder: Path, name: str, **more: str) -> Iterator[str]:
     """A server that says on its standard error where it listens. The address; in the end it has to leave in peace."""
     errors = folder / f"{name}.err"
     with errors.open("wb") as err:
         process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=err, stderr=err, env=environment(folder), cwd=folder
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=err,
+            stderr=err,
+            env=environment(folder, **more),
+            cwd=folder,
         )
     try:
         yield _address(process, errors)
@@ -70,6 +78,28 @@ def gateway(folder: Path, server: dict[str, Any], **more: Any) -> contextlib.Abs
     file = folder / "gateway.json"
     file.write_text(json.dumps({"mcpServers": {"fixture": server}, **more}), encoding="utf-8")
     return listening([*AWF, "gateway", "serve", "--config", str(file), "--port", "0"], folder, "gateway")
+
+
+@contextlib.contextmanager
+def behind_two_gateways(folder: Path, way: str, database: str) -> Iterator[str]:
+    """The address of a balancer that sends each request to the next of two gateways over one database."""
+    with contextlib.ExitStack() as stack:
+        listen: dict[str, Any] = {"allowed_hosts": ["127.0.0.1", "localhost"]}
+        if way == "stdio":
+            server = {"command": FIXTURE[0], "args": [*FIXTURE[1:], "--stdio"]}
+            listen["quiet"] = "2s"
+        else:
+            server = {"url": stack.enter_context(fixture_alone(folder, way))}
+        file = folder / "gateway.json"
+        file.write_text(json.dumps({"mcpServers": {"fixture": server}, "listen": listen}), encoding="utf-8")
+        argv = [*AWF, "gateway", "serve", "--config", str(file), "--port", "0"]
+        ports = []
+        for name in ("one", "other"):
+            url = stack.enter_context(listening(argv, folder, name, AWF_DATABASE_URL=database))
+            ports.append(int(url.rpartition(":")[2].partition("/")[0]))
+        proxy = stack.enter_context(RoundRobin(ports))
+        yield f"http://localhost:{proxy.port}/mcp"
+        assert {one.server for one in proxy.passed} == {0, 1}
 
 
 @contextlib.contextmanager

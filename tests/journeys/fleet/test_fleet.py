@@ -282,7 +282,8 @@ def test_the_runs_of_one_machine_move_into_the_database(fleet, until):
     fleet.environment["AWF_DATABASE_URL"] = url
     told = fleet.awf("store", "migrate", "--from", "sqlite", "--to", "postgres", "-o", "json").succeeded()
     none = dict.fromkeys(("grants", "approvals", "contexts", "results"), 0)
-    assert told.json() == {"copied": 1, "known": 0, "running": [living.run_id], "gate": none}
+    audit = {"outcome": "none", "records": 0, "place": str(fleet.storage / "audit"), "flaw": ""}
+    assert told.json() == {"copied": 1, "known": 0, "running": [living.run_id], "gate": none, "audit": audit}
     fleet.touch("go")
     living.wait()
     told = fleet.awf("store", "migrate", "--from", "sqlite", "--to", "postgres").succeeded()

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import psutil
 
 from awf.testing import peers
+from awf.testing.round_robin import RoundRobin
 
 T = TypeVar("T")
 HERE = Path(__file__).parent
@@ -83,10 +84,19 @@ class Stage:
         return [*AWF, "gateway", "serve", "--config", str(config), "--stdio"]
 
     @contextlib.contextmanager
-    def gateway(self, config: Path) -> Iterator[str]:
+    def gateways(self, config: Path) -> Iterator[str]:
+        """The address of a balancer that sends each request to the next of two gateways."""
+        with contextlib.ExitStack() as stack:
+            addresses = [stack.enter_context(self.gateway(config, name)) for name in ("one", "other")]
+            proxy = stack.enter_context(RoundRobin([int(one.rpartition(":")[2]) for one in addresses]))
+            yield f"http://127.0.0.1:{proxy.port}"
+            assert {one.server for one in proxy.passed} == {0, 1}
+
+    @contextlib.contextmanager
+    def gateway(self, config: Path, name: str = "gateway") -> Iterator[str]:
         """Its address, without a path. In the end it has to leave in peace when it is told to."""
         argv = [*AWF, "gateway", "serve", "--config", str(config), "--port", "0"]
-        with self.started(argv, f"gateway-{config.stem}") as (process, said):
+        with self.started(argv, f"{name}-{config.stem}") as (process, said):
 
             def settled() -> re.Match[str] | None:
                 text = said.read_text(encoding="utf-8", errors="replace")

@@ -36,6 +36,22 @@ EITHER_ERA = pytest.mark.parametrize("era", [OLDER, NEWER], ids=["older", "newer
 LIST = {"do": "list_tools"}
 
 
+@pytest.fixture(scope="module", params=["one gateway", "two gateways and a database"])
+def stage(request, tmp_path_factory):
+    """Where the processes of a module run: over a store of their own, or over PostgreSQL behind a balancer."""
+    more = {}
+    if request.param.startswith("two"):
+        more["AWF_DATABASE_URL"] = request.getfixturevalue("postgres").new_database()
+    made = running.Stage(tmp_path_factory.mktemp("gateway"), more=more)
+    yield made
+    made.nothing_is_left()
+
+
+def opened(stage, config):
+    """The address at which clients come in."""
+    return stage.gateways(config) if "AWF_DATABASE_URL" in stage.more else stage.gateway(config)
+
+
 class Web:
     """A page on the loopback interface, and how often it was asked for."""
 
@@ -87,6 +103,7 @@ def config(stage, shelf):
     fetch = str(Path(python).with_name("mcp-server-fetch"))
     return stage.config(
         "levels",
+        listen={"allowed_hosts": ["127.0.0.1"]},
         mcpServers={
             "files": {"command": node, "args": [str(script), str(shelf)]},
             "web": {
@@ -104,7 +121,7 @@ def config(stage, shelf):
 
 @pytest.fixture(scope="module")
 def address(stage, config):
-    with stage.gateway(config) as address:
+    with opened(stage, config) as address:
         yield address
 
 
@@ -191,7 +208,7 @@ def test_official_clients_ask_their_person_about_a_call(era, stage, config, web,
     file = json.loads(config.read_text(encoding="utf-8"))
     file["overrides"]["web:fetch"]["requires_confirmation"] = True
     asking = stage.config(f"asking-{era.protocol}", **file)
-    with stage.gateway(asking) as address:
+    with opened(stage, asking) as address:
         for answer, passes in (({"allow": True}, True), ({"allow": False}, False)):
             target = era.target(address, [], {}) | {"answer": answer}
             seen = era.run({"it": target}, [fetch(web)], tmp_path)["it"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from awf.application.gateway.offers import Offers
+from awf.application.gateway.parking import new_name
 from awf.application.gateway.server import Server
 from awf.application.gateway.view import View, build_view
 from awf.application.running.tasks import spawn
@@ -52,6 +53,7 @@ class GatewayParts(msgspec.Struct, frozen=True, kw_only=True):
     pins: PinStore | None = None
     clock: Callable[[], float] = time.time
     gate: Callable[[GatewayFile], Gate | None] | None = None  # what calls have to pass, as a file says
+    name: Callable[[], str] = new_name  # for what lives in this process and is asked for by its name
 
 
 class _Checked(NamedTuple):

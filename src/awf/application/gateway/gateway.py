@@ -65,7 +65,8 @@ class Gateway:
         self.hub = Hub()
         self.info = {"name": "awf-gateway", "version": parts.version}
         self.fleet = Fleet(parts, file, self.hub, self.info)
-        self._parking = Parking()
+        self.new_name = parts.name
+        self._parking = Parking(parts.name)
         self._forwarding = Forwarding(self._parking)
         self._pipeline = CallPipeline(parts.observers)
         self.calls = ToolCalls(

@@ -17,11 +17,21 @@ from awf.domain.mcp import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-__all__ = ["Parking"]
+__all__ = ["Parking", "new_name", "state_name"]
 
 SECONDS = 600.0
 PLACES = 1000
-_MARK = "awf-parked-"
+MARK = "awf-parked-"
+
+
+def new_name() -> str:
+    return secrets.token_urlsafe(24)
+
+
+def state_name(params: Mapping[str, Any]) -> str:
+    """The name of the call that waits, if a request comes back to one; else empty."""
+    state = params.get("requestState")
+    return state[len(MARK) :] if isinstance(state, str) and state.startswith(MARK) else ""
 
 
 class _Parked(Exchange):
@@ -54,7 +64,10 @@ class _Parked(Exchange):
 
 
 class Parking:
-    def __init__(self) -> None:
+    """`name`: makes one for a call that waits, by which it is found again."""
+
+    def __init__(self, name: Callable[[], str] = new_name) -> None:
+        self._name = name
         self._parked: dict[str, _Parked] = {}
 
     async def begin(
@@ -71,7 +84,7 @@ class Parking:
 
     def is_ours(self, params: Mapping[str, Any]) -> bool:
         state = params.get("requestState")
-        return isinstance(state, str) and state.startswith(_MARK)
+        return isinstance(state, str) and state.startswith(MARK)
 
     async def again(
         self, exchange: Exchange, params: Mapping[str, Any], *, bound_to: object
@@ -111,7 +124,7 @@ class Parking:
     def _park(self, parked: _Parked) -> dict[str, Any]:
         if len(self._parked) >= PLACES:
             self._abandon(next(iter(self._parked)))
-        state = f"{_MARK}{secrets.token_urlsafe(18)}"
+        state = f"{MARK}{self._name()}"
         self._parked[state] = parked
         parked.expiry = asyncio.get_running_loop().call_later(SECONDS, self._abandon, state)
         open_questions = {

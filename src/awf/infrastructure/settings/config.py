@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from awf.domain.errors import AwfError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -23,6 +25,7 @@ class Setting(msgspec.Struct, frozen=True):
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     storage: Setting
     database_url: Setting
+    audit_key: Setting
     log_level: Setting
     log_format: Setting
     log_file: Setting
@@ -70,7 +73,9 @@ def resolve_settings(
             lambda f: os.path.expanduser(f.storage) if f.storage else None,
             default_storage,
         ),
-        database_url=setting("database_url", ("AWF_DATABASE_URL",), lambda f: f.database.url, None),
+        database_url=_secret_file(environment, "AWF_DATABASE_URL")
+        or setting("database_url", ("AWF_DATABASE_URL",), lambda f: f.database.url, None),
+        audit_key=setting("audit_key", ("AWF_AUDIT_KEY",), lambda f: f.audit.key, None),
         log_level=setting("log_level", ("AWF_LOG_LEVEL",), lambda f: f.log.level, None),
         log_format=setting("log_format", ("AWF_LOG_FORMAT",), lambda f: f.log.format, "console"),
         log_file=setting("log_file", ("AWF_LOG_FILE",), lambda f: f.log.file, None),
@@ -85,3 +90,26 @@ def resolve_settings(
         ),
         inputs=Setting(inputs, sources or "default"),
     )
+
+
+def _secret_file(environment: Mapping[str, str], variable: str) -> Setting | None:
+    """What stands in the file that `VARIABLE_FILE` names: containers and services get secrets as files. Raises `AwfError`."""
+    named = f"{variable}_FILE"
+    path = environment.get(named)
+    if not path or environment.get(variable):
+        return None
+    try:
+        with open(path, encoding="utf-8") as stream:
+            value = stream.read().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise AwfError(
+            "USER.INPUT.MISSING_FILE",
+            f"{path}, which {named} names, cannot be read: {reason}.",
+            hint="Check the path.",
+        ) from error
+    if not value:
+        raise AwfError(
+            "USER.INPUT.MISSING_FILE", f"{path}, which {named} names, is empty.", hint="Check the path."
+        )
+    return Setting(value, f"${named}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from awf.application.doctor.agents import AgentFacts, agent_findings, signed_in_by
 from awf.application.doctor.findings import Finding, in_order
+from awf.application.doctor.gateways import gateway_findings
 from awf.application.doctor.machine import (
     ExtraFacts,
     FolderFacts,
@@ -54,6 +55,7 @@ def examine(app: App, *, deep: bool) -> list[Finding]:
         *config_findings(_config_files(app), wrong),
         *variable_findings(app.environment),
         store_finding(_store(app, configured=not wrong)),
+        *gateway_findings(_gateways(app, configured=not wrong)),
         *map(folder_finding, _folders(app)),
         *sandbox_findings(_sandbox(app)),
         terminal_finding(_terminal(app.environment)),
@@ -205,6 +207,32 @@ def _shared_store(app: App) -> StoreFacts:
         skew=facts.skew,
         hears=facts.hears,
     )
+
+
+def _gateways(app: App, *, configured: bool) -> dict[str, str]:
+    """Those that share the database, and whether a way leads there from here."""
+    url = app.settings.database_url.value if configured else None
+    if not url:
+        return {}
+    from awf.bootstrap.gateways import gateways_of
+
+    with contextlib.suppress(AwfError):  # what is wrong with the database is told already
+        return {one: _way_to(one) for one in gateways_of(url)}
+    return {}
+
+
+def _way_to(url: str) -> str:
+    """Why nobody answers there; empty when somebody does."""
+    import socket
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        with socket.create_connection((parts.hostname or "", port), _PATIENCE):
+            return ""
+    except OSError as error:
+        return (error.strerror or str(error)).lower()
 
 
 def _future_store(folder: str) -> StoreFacts:

@@ -41,8 +41,21 @@ def command() -> None:
 @click.option(
     "--shadow", is_flag=True, help="Let every call pass, and record what would be refused or asked."
 )
+@click.option(
+    "--advertise",
+    default="",
+    metavar="URL",
+    help="Where other gateways of the same database reach this one [AWF_GATEWAY_ADVERTISE].",
+)
 def serve_gateway(
-    config: str, host: str | None, port: int | None, stdio: bool, unix: str, profile: str, shadow: bool
+    config: str,
+    host: str | None,
+    port: int | None,
+    stdio: bool,
+    unix: str,
+    profile: str,
+    shadow: bool,
+    advertise: str,
 ) -> int:
     """Serve until stopped: MCP at /mcp (and /mcp/PROFILE), the older SSE at /sse, a page for people at /.
 
@@ -62,9 +75,14 @@ def serve_gateway(
         raise click.UsageError(f"{' and '.join(ways)} exclude each other.")
     if profile and not stdio:
         raise click.UsageError("--profile is for --stdio; over HTTP each profile has its address, /mcp/NAME.")
+    if advertise and stdio:
+        raise click.UsageError(
+            "--advertise is for gateways over HTTP; with --stdio there is one client only."
+        )
     gc.enable()
     app = make_app()
-    return serve(app, ServeOptions(gateway_path(app, config), host, port, stdio, unix, profile, shadow))
+    options = ServeOptions(gateway_path(app, config), host, port, stdio, unix, profile, shadow, advertise)
+    return serve(app, options)
 
 
 @command.command("api")

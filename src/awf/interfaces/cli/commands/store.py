@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from awf.interfaces.cli.options import echo_json, listing_options, make_app, storage_option
+from awf.interfaces.cli.options import echo_json, echo_lines, listing_options, make_app, storage_option
 
 
 @click.group()
@@ -21,26 +21,31 @@ def command() -> None:
 def migrate(source: str, target: str, storage: str | None, output: str) -> int:
     """Copy what this machine's store has into the database in AWF_DATABASE_URL.
 
-    Runs, grants, approvals, security contexts and long results of tools. The store stays as it is. Runs that are
-    under way are left out; do it again when they have ended: what is there already is not copied twice.
+    Runs, grants, approvals, security contexts, long results of tools and the audit. The store stays as it is. Runs that
+    are under way are left out; do it again when they have ended: what is there already is not copied twice. The audit
+    is copied only into a database that has none: two chains cannot become one.
     """
     del source, target  # there is one way, and it is written out so that there can be more
     import asyncio
 
+    from awf.bootstrap.audits import copy_audit_to_database
     from awf.bootstrap.moving import copy_gate_to_database
     from awf.bootstrap.workers import copy_runs_to_database
+    from awf.interfaces.cli.rendering.audit_lines import moved_lines
 
     app = make_app(storage=storage)
     moved = copy_runs_to_database(app)
     gate = asyncio.run(copy_gate_to_database(app))
+    audit = asyncio.run(copy_audit_to_database(app))
     if output == "json":
-        echo_json({**msgspec.to_builtins(moved), "gate": gate})
+        echo_json({**msgspec.to_builtins(moved), "gate": gate, "audit": audit})
         return 0
     print(f"{moved.copied} runs copied, {moved.known} were there already")
     print(
         f"{gate.grants} grants, {gate.approvals} approvals, {gate.contexts} security contexts "
         f"and {gate.results} long results copied"
     )
+    echo_lines(moved_lines(audit))
     for run_id in moved.running:
         click.echo(f"{run_id} is under way, and was left out", err=True)
     return 0

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from awf.application.gateway.desk import GatewayDesk
     from awf.application.gateway.gateway import Gateway
     from awf.domain.ports.http_server import HttpRequest
+    from awf.interfaces.mcp.gateway.elsewhere import Elsewhere, Place
 
 __all__ = ["HttpDoor"]
 
@@ -36,16 +37,25 @@ class HttpDoor:
     """`admission` is set once it is known where clients come in."""
 
     def __init__(
-        self, gateway: Gateway, book: CallBook, desk: GatewayDesk, *, quiet: float | None = None
+        self,
+        gateway: Gateway,
+        book: CallBook,
+        desk: GatewayDesk,
+        *,
+        quiet: float | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
+        """`elsewhere`: other gateways, where there are any."""
         self._admission: Admission | None = None
         self.sessions = Sessions(gateway, time.monotonic)
-        self.streamable = Streamable(gateway, self.sessions, quiet=quiet)
+        self.streamable = Streamable(gateway, self.sessions, quiet=quiet, elsewhere=elsewhere)
         self.older = OlderSse(gateway)
         self.quick = QuickDoor(gateway, self.sessions, self.streamable, book)
+        self.quick.mark = elsewhere.mark if elsewhere is not None else None
         self._gateway = gateway
         self._book = book
         self._desk = desk
+        self._elsewhere = elsewhere
         self._swept = self._pulsed = 0.0
 
     @property
@@ -70,17 +80,40 @@ class HttpDoor:
         if caller.subject:
             self._gateway.origins.remember(caller.key, caller.subject)
         headers = admission.headers_for(request) if "origin" in request.headers else ()
-        path = request.path
-        if path == "/mcp":
-            reply = await self._mcp(request, caller.key, "", headers, admission)
-        elif path.startswith("/mcp/"):
-            reply = await self._profile(request, caller.key, path[5:], headers, admission)
+        place = self._elsewhere.place_of(request) if self._elsewhere is not None else None
+        if place is not None:
+            reply = await self._carried(request, caller.key, headers, admission, place)
         else:
-            reply = await self._other(request, caller.key, path, headers)
+            reply = await self._here(request, caller.key, headers, admission)
         self._book.requested(request.method, 200 if reply is None else reply.status)
         if headers and reply is not None and reply.headers[-len(headers) :] != tuple(headers):
             reply = HttpReply(reply.status, (*reply.headers, *headers), reply.body)
         return reply
+
+    async def _carried(
+        self,
+        request: HttpRequest,
+        key: str,
+        headers: Sequence[tuple[str, str]],
+        admission: Admission,
+        place: Place,
+    ) -> HttpReply | None:
+        """What lives in another gateway is answered there."""
+        assert self._elsewhere is not None
+        try:
+            return await self._elsewhere.carry(request, place, headers)
+        except LookupError:
+            return await self._here(request, key, headers, admission)
+
+    async def _here(
+        self, request: HttpRequest, key: str, headers: Sequence[tuple[str, str]], admission: Admission
+    ) -> HttpReply | None:
+        path = request.path
+        if path == "/mcp":
+            return await self._mcp(request, key, "", headers, admission)
+        if path.startswith("/mcp/"):
+            return await self._profile(request, key, path[5:], headers, admission)
+        return await self._other(request, key, path, headers)
 
     async def _mcp(
         self,
@@ -136,7 +169,8 @@ class HttpDoor:
         if request.method not in {"GET", "HEAD"}:
             return _GET_ONLY
         if path == "/healthz":
-            return HttpReply(200, (("Content-Type", "text/plain; charset=utf-8"),), b"ok\n")
+            named = self._elsewhere.named if self._elsewhere is not None else ()
+            return HttpReply(200, (("Content-Type", "text/plain; charset=utf-8"), *named), b"ok\n")
         if path == "/readyz":
             return self._readiness()
         gauges = self._desk.gauges()

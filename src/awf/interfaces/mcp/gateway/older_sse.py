@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from typing import TYPE_CHECKING
 
 from awf.domain.mcp import INVALID_REQUEST, RpcError
@@ -39,7 +38,7 @@ class OlderSse:
             return HttpReply(405, (("Allow", "GET"),))
         if len(self._conversations) >= MOST:
             return HttpReply(503, (("Retry-After", "5"),), b"there are too many clients\n")
-        name = secrets.token_urlsafe(24)
+        name = self._gateway.new_name()
         reach = StandingReach(request.stream(200, (*STREAM_HEADERS, *headers)))
         conversation = Conversation(
             self._gateway,

@@ -21,6 +21,8 @@ from awf.interfaces.mcp.gateway.reach import AnswerReach
 from awf.interfaces.mcp.gateway.streamable import takes_streams
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from awf.application.gateway.admission import Admission
     from awf.application.gateway.call_book import CallBook
     from awf.application.gateway.gateway import Gateway
@@ -72,6 +74,7 @@ class QuickDoor:
         self.sessions = sessions
         self.pending = streamable.pending
         self.book = book
+        self.mark: Callable[[Any], Any] | None = None  # where there are other gateways
         self._gateway = gateway
         self._loop = asyncio.get_running_loop()
 
@@ -191,6 +194,8 @@ class _Answering:
         if isinstance(outcome, RpcError):
             status = status_of(outcome) if exchange.client.modern else 200
             return reach.finish(failure(exchange.id, outcome), status)
+        if self._door.mark is not None and exchange.client.modern:
+            outcome = self._door.mark(outcome)
         return reach.finish(success(exchange.id, outcome))
 
     def stop(self) -> None:

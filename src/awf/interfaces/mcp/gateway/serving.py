@@ -16,6 +16,7 @@ import uvloop
 
 from awf.application.running.tasks import spawn
 from awf.domain.errors import AwfError
+from awf.interfaces.mcp.gateway.among import Among
 from awf.interfaces.mcp.gateway.http_door import HttpDoor
 from awf.interfaces.web import is_open_to_all
 
@@ -42,6 +43,7 @@ class ServeOptions(NamedTuple):
     unix: str = ""
     profile: str = ""  # of the client on standard streams
     shadow: bool = False  # record what would be refused, and refuse nothing
+    advertise: str = ""  # where other gateways of the same database reach this one
 
 
 def serve(app: App, options: ServeOptions) -> int:
@@ -69,7 +71,7 @@ class _Serving:
         house = GatewayHouse(self._app, self._options.config, shadow=self._options.shadow)
         for note in house.notes:
             _tell(note)
-        gateway = house.open(alone=streams is not None)
+        gateway = house.open(alone=streams is not None, shared=streams is None)
         self._handle_signals()
         try:
             if streams is not None:
@@ -128,7 +130,10 @@ class _Serving:
     async def _over_http(self, house: GatewayHouse, gateway: Gateway) -> None:
         listen = self._listen(house)
         desk = house.desk(gateway)
-        door = HttpDoor(gateway, house.book, desk, quiet=listen.quiet)
+        advertised = house.advertised(self._options.advertise)
+        among = Among(house.replicas, house.http()) if house.replicas is not None else None
+        elsewhere = among.elsewhere if among is not None else None
+        door = HttpDoor(gateway, house.book, desk, quiet=listen.quiet, elsewhere=elsewhere)
         desk.counts = lambda: (len(door.sessions) + len(door.older), door.streams)
         server = house.http_server(door.handle, door.quick.begin, listen)
         following: asyncio.Task[None] | None = None
@@ -136,6 +141,8 @@ class _Serving:
             addresses = await self._open_door(server, listen, gateway)
             door.admission = house.admission(listen, addresses, is_open_to_all)
             self._announce(house, gateway, addresses)
+            if among is not None:
+                await among.enter(advertised, addresses)
             following = spawn(
                 self._look_and_follow(house, gateway, door, addresses),
                 "following the configuration",
@@ -152,8 +159,12 @@ class _Serving:
             if following is not None:
                 following.cancel()
             gateway.fleet.closing.set()
+            if among is not None:
+                await among.leave()
             await door.close()
             await server.close(GRACE)
+            if among is not None:
+                await among.close()
 
     def _listen(self, house: GatewayHouse) -> Listen:
         listen, options = house.file.listen, self._options

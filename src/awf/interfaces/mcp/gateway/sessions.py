@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import secrets
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +93,7 @@ class Sessions:
         return sum(1 for one in self._sessions.values() if one.standing is not None and one.standing.open)
 
     def new_client(self, params: dict[str, Any], key: str, profile: str) -> Client:
-        return legacy_client(params, id=secrets.token_urlsafe(24), key=key, profile=profile)
+        return legacy_client(params, id=self._gateway.new_name(), key=key, profile=profile)
 
     def open(self, client: Client) -> Session:
         if len(self._sessions) >= MOST:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from awf.application.gateway.gateway import Gateway
     from awf.domain.ports.http_server import HttpRequest
+    from awf.interfaces.mcp.gateway.elsewhere import Elsewhere
     from awf.interfaces.mcp.gateway.sessions import Session, Sessions
 
 __all__ = ["Streamable", "takes_streams"]
@@ -43,10 +44,18 @@ _METHODS = (("Allow", "GET, POST, DELETE"),)
 
 
 class Streamable:
-    def __init__(self, gateway: Gateway, sessions: Sessions, *, quiet: float | None = None) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        sessions: Sessions,
+        *,
+        quiet: float | None = None,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
         self._gateway = gateway
         self._sessions = sessions
         self._quiet = quiet
+        self._elsewhere = elsewhere
         self.pending: dict[AnswerReach, float] = {}  # since when
         self._pulsed = 0.0
 
@@ -106,6 +115,8 @@ class Streamable:
             client = modern_client(meta, key, profile)
         except RpcError as error:
             return refusal(max(400, status_of(error)), error, request_id)
+        if self._elsewhere is not None:
+            params = self._elsewhere.unmark(params)
         reach = AnswerReach(request, headers, streams=takes_streams(request))
         exchange = Exchange(client, request_id, reach, meta=meta, headers=request.headers)
         task = asyncio.current_task()
@@ -125,6 +136,8 @@ class Streamable:
             return reach.finish(failure(exchange.id, error), status)
         finally:
             self.pending.pop(reach, None)
+        if self._elsewhere is not None and exchange.client.modern:
+            result = self._elsewhere.mark(result)
         return reach.finish(success(exchange.id, result))
 
     # The older era
