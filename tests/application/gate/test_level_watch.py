@@ -66,7 +66,7 @@ async def test_a_context_that_is_flying_is_looked_up_when_the_store_has_changed(
 
 
 async def test_without_a_change_nothing_is_looked_up_again(store, monkeypatch):
-    contexts, looks = Contexts(store), []
+    looks = []
     find, version = store.find, store.version
     asked = asyncio.Event()
 
@@ -84,7 +84,7 @@ async def test_without_a_change_nothing_is_looked_up_again(store, monkeypatch):
     look.times = 0
     monkeypatch.setattr(store, "find", counted)
     monkeypatch.setattr(store, "version", look)
-    watch = LevelWatch(contexts, 0.001)
+    watch = LevelWatch(Contexts(store), 0.001)
     watch.begin(lambda: ["a"])
     async with asyncio.timeout(PATIENCE):
         await asked.wait()
