@@ -38,6 +38,7 @@ BENCHMARKS = {
     "mcp": "mcp_serve",
     "acp": "acp_serve",
     "stream": "agent_stream",
+    "shared-audit": "shared_audit",
     "fleet": "fleet",
     "fleet-storm": "fleet_storm",
     "gateway": "gateway.versus_direct",
@@ -47,6 +48,7 @@ BENCHMARKS = {
     "gateway-reload": "gateway.reload",
 }
 _ONLY_BY_NAME = {
+    "shared-audit",
     "fleet",
     "fleet-storm",
     "gateway-peers",
