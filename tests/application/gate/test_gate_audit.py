@@ -8,6 +8,7 @@ import pytest
 
 from awf.application.gate.origin import Origin
 from awf.application.gate.passage import Gated
+from awf.application.running.tasks import spawn
 from awf.domain.gate_file import GateKeys
 from awf.domain.label import Label
 from awf.domain.override import ToolOverride
@@ -153,6 +154,29 @@ async def test_a_log_that_takes_its_time_is_caught_up_with_by_one_at_a_time(lab,
     requests = [entry.request_id for entry in lab.of_kind("decision")]
     assert len(requests) == len(set(requests)) == 10
     assert len(lab.of_kind("audit_gap")) == 1
+
+
+async def test_a_call_that_is_cancelled_while_its_decision_is_recorded_does_not_stay_open(lab, monkeypatch):
+    record = lab.audit.record
+
+    def slowly(entry):
+        record(entry)
+        pending = asyncio.get_running_loop().create_future()
+        if entry.kind != "decision":
+            pending.set_result(None)
+        return pending
+
+    monkeypatch.setattr(type(lab.audit), "is_immediate", False)
+    monkeypatch.setattr(lab.audit, "record", slowly)
+    call = spawn(lab.call(lab.tool("files:write")), name="call", awaited=True)
+    while not lab.entries:
+        await asyncio.sleep(0)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert lab.reached == []
+    assert [(one.kind, one.error) for one in lab.entries] == [("decision", ""), ("effect", "CANCELLED")]
+    assert not await lab.audit.open_calls()
 
 
 # -- calls that come to nothing ----------------------------------------------------------------------------------------

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from awf.application.gate.recording import Recorder
+from awf.application.running.tasks import spawn
 from awf.domain.audit import AuditEntry, AuditUnavailable
 
 pytestmark = pytest.mark.anyio
@@ -12,6 +15,8 @@ pytestmark = pytest.mark.anyio
 
 class Log:
     """An `AuditLog` that can be out of order."""
+
+    is_immediate = True
 
     def __init__(self) -> None:
         self.entries: list[AuditEntry] = []
@@ -91,3 +96,72 @@ async def test_what_is_still_kept_at_the_end_is_added_or_its_loss_is_told(caplog
     log.broken = False
     await recorder.finish()
     assert [one.kind for one in log.entries] == ["audit_gap", "decision"]
+
+
+class SlowLog(Log):
+    """One that has to be waited for."""
+
+    is_immediate = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pending: list[asyncio.Future[None]] = []
+
+    def record(self, entry: AuditEntry) -> asyncio.Future[None]:
+        super().record(entry)
+        self.pending.append(asyncio.get_running_loop().create_future())
+        if entry.kind == "audit_gap":
+            self.pending[-1].set_result(None)
+        return self.pending[-1]
+
+
+async def test_what_was_kept_for_a_log_that_has_to_be_waited_for_is_waited_for_together():
+    log = SlowLog()
+    recorder = Recorder(log, lambda: 5.0)
+    log.broken = True
+    for number in range(50):
+        await recorder.record(entry(number), needed=False)
+    log.broken = False
+    waiting = spawn(recorder.record(entry(50), needed=True), name="record", awaited=True)
+    while len(log.pending) < 51:
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    for one in log.pending[1:]:
+        one.set_result(None)
+    while len(log.pending) < 52:
+        await asyncio.sleep(0)
+    log.pending[-1].set_result(None)
+    await waiting
+    assert [one.request_id for one in log.entries] == ["", *map(str, range(51))]
+
+
+async def test_what_was_kept_and_fails_again_is_kept_still(caplog):
+    log = SlowLog()
+    recorder = Recorder(log, lambda: 5.0)
+    log.broken = True
+    await recorder.record(entry(1), needed=False)
+    log.broken = False
+    waiting = spawn(recorder.record(entry(2), needed=False), name="record", awaited=True)
+    while len(log.pending) < 2:
+        await asyncio.sleep(0)
+    log.pending[1].set_exception(AuditUnavailable("gone again"))
+    await waiting
+    assert not recorder.is_immediate
+    log.broken = True
+    await recorder.finish()
+    assert "2 entries of the audit are lost" in caplog.text
+
+
+async def test_nothing_is_recorded_in_passing_by_a_log_that_has_to_be_waited_for():
+    log = SlowLog()
+    recorder = Recorder(log, lambda: 5.0)
+    assert not recorder.record_now(entry(1))
+    assert log.entries == []
+    recorder.keep_or_record(entry(2))
+    waiting = spawn(recorder.record(entry(3), needed=True), name="record", awaited=True)
+    while not waiting.done():
+        await asyncio.sleep(0)
+        for one in log.pending:
+            if not one.done():
+                one.set_result(None)
+    assert [one.request_id for one in log.entries] == ["", "2", "3"]

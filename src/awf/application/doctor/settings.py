@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["OWN_VARIABLES", "SET_BY_AWF", "config_findings", "variable_findings"]
 
 OWN_VARIABLES = frozenset({
-    "AWF_STORAGE", "AWF_DATABASE_URL", "AWF_LOG_LEVEL", "AWF_LOG_FORMAT", "AWF_LOG_FILE", "AWF_CONFIG_PATH", "AWF_CONFIG_HOME",
+    "AWF_STORAGE", "AWF_DATABASE_URL", "AWF_AUDIT_KEY", "AWF_LOG_LEVEL", "AWF_LOG_FORMAT", "AWF_LOG_FILE", "AWF_CONFIG_PATH", "AWF_CONFIG_HOME",
     "AWF_WORKFLOWS_PATH", "AWF_ROLES_PATH", "AWF_SKILLS_PATH", "AWF_PROMPTS_PATH", "AWF_PLUGINS_PATH",
 })  # fmt: skip
 # A command of a run may call awf again; then it inherits these.

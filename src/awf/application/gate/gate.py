@@ -226,6 +226,12 @@ class Gate:
             await self.recorder.record(
                 decision_entry(passage, self._clock()), needed=tool.facts.consequential
             )
+        except (
+            asyncio.CancelledError
+        ):  # it may be in the record by now; then it is also said that nothing came of it
+            passage.began = self._monotonic()
+            await self._ended(passage, _code_of(passage, asyncio.CancelledError()))
+            raise
         except AuditUnavailable as reason:
             text = f"{tool.facts.name} was not called: nothing can be recorded now ({reason}), and it may change something."
             raise ToolFailure("PERMISSION_DENIED", text) from reason

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ __all__ = ["Recorder"]
 
 _OWN = frozenset(AuditEntry.__struct_fields__) - {"details", "kind", "created_at"}
 KEPT = 10_000  # entries that are kept in memory while nothing can be recorded
+_TOGETHER = 500
 _log = logging.getLogger("awf.gate")
 
 
@@ -55,9 +57,11 @@ class Recorder:
         return not self._missed and (self.log is None or self.log.is_immediate)
 
     def record_now(self, entry: AuditEntry) -> bool:
-        """Only where it is immediate. False: it was not recorded."""
+        """False: it was not recorded, since it cannot be, or not without waiting."""
         if self.log is None:
             return True
+        if not self.log.is_immediate:
+            return False
         try:
             self.log.record(entry)
         except AuditUnavailable:
@@ -100,17 +104,18 @@ class Recorder:
         self._missed.append(entry)
 
     async def _catch_up(self, log: AuditLog) -> None:
-        """What was kept in memory, with a note of the gap before it."""
+        """What was kept in memory, with a note of the gap before it. Those that have to be waited for are so together."""
         first = self._missed[0]
         details = {"entries": len(self._missed), "lost": self._lost, "since": first.created_at}
         pending = log.record(AuditEntry(kind="audit_gap", created_at=self._clock(), details=details))
         if pending is not None:
             await pending
         while self._missed:
-            pending = log.record(self._missed[0])
-            if pending is not None:
-                await pending
-            self._missed.popleft()
+            some = list(itertools.islice(self._missed, _TOGETHER if not log.is_immediate else 1))
+            await asyncio.gather(*filter(None, [log.record(one) for one in some]))
+            for one in some:
+                if self._missed[0] is one:  # else it had to make room meanwhile
+                    self._missed.popleft()
         self._lost = 0
         _log.warning("the audit can be written again; %d entries were added late", details["entries"])
 
