@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import threading
 
 import pytest
 
+from awf.application.audit.trail import AuditTrail
 from awf.bootstrap.workers import RunHost, require_database
 from awf.domain.errors import AwfError
 from awf.domain.redaction import Masker
@@ -37,11 +39,11 @@ async def host(lab):
     await app.close()
 
 
-async def queued(lab):
+async def queued(lab, flow=FLOW):
     """A run as `--submit` leaves it."""
     app = lab.app()
     try:
-        lab.write("workflow.yaml", FLOW)
+        lab.write("workflow.yaml", flow)
         services = app.run_services(app.nobody())
         program = await app.execution.program(str(lab.folder / "workflow.yaml"))
         prepared = await app.execution.start(program, {}, services)
@@ -136,3 +138,33 @@ async def test_a_definition_that_cannot_be_read_any_more_ends_the_run_with_a_cod
     assert ended["status"] == "failed"
     assert ended["code"].startswith("WORKFLOW.")
     assert host.app.store.find(run_id).status == "failed"
+
+
+GATED = """
+name: x
+states:
+  initial: a
+  a:
+    type: agent
+    provider: scripted
+    prompt: Go.
+    options: {turns: [{do: [{tool: {name: Read, input: {file_path: note.txt}}}]}]}
+    mcp_proxy: {enable: true}
+    on_success: done
+  done: {type: terminal}
+"""
+
+
+async def test_the_calls_of_all_runs_of_a_worker_are_in_the_one_audit_of_the_database(lab, host, tmp_path):
+    lab.write(".awf/gateway.yaml", "audit: {}\n")
+    lab.write("note.txt", "milk\n")
+    runs = [await queued(lab, GATED) for _ in range(2)]
+    for run_id in runs:
+        assert (await host.carry_out(run_id))["status"] == "completed"
+    events = await AuditTrail(host.app.audit).events()
+    assert [(one.tool_id, one.context, one.outcome) for one in events] == [
+        ("builtin:Read", f"run:{run_id}", "success") for run_id in runs
+    ]
+    assert [one.name for one in threading.enumerate()].count("awf-audit") == 1
+    assert not list(tmp_path.rglob("audit.db"))
+    assert (await host.app.audit.verify()).is_sound

@@ -7,17 +7,36 @@ import math
 import pytest
 
 from awf.application.audit.trail import AuditTrail
+from awf.bootstrap.audits import AuditServer
 from awf.domain.audit import AuditEntry, AuditFilter, AuditUnavailable
 from awf.domain.audit_chain import GENESIS, entry_json, record_hash
 from awf.infrastructure.audit_store import SqliteAudit
+from awf.infrastructure.audit_store.postgres import PostgresAudit
 from awf.testing.memory_audit import MemoryAudit
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+def opened(kind, request, folder):
+    if kind == "memory":
+        return MemoryAudit()
+    if kind == "sqlite":
+        return SqliteAudit(str(folder))
+    server = AuditServer(request.getfixturevalue("database_url"))
+    return PostgresAudit(server, str(folder), key_file=str(folder / "signing.key"))
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 async def log(request, tmp_path):
-    made = MemoryAudit() if request.param == "memory" else SqliteAudit(str(tmp_path / "audit"))
+    made = opened(request.param, request, tmp_path / "audit")
+    yield made
+    await made.close()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def immediate(request, tmp_path):
+    """Only these have forms."""
+    made = opened(request.param, request, tmp_path / "audit")
     yield made
     await made.close()
 
@@ -33,7 +52,10 @@ def call(log, request, *, tool="kb:get", success=True, **more):
 
 async def test_records_are_numbered_without_gaps_and_each_names_the_one_before(log):
     for number in range(5):
-        assert log.record(told(reason=str(number))) is None
+        pending = log.record(told(reason=str(number)))
+        assert (pending is None) is log.is_immediate
+        if pending is not None:
+            await pending
     records = await log.records()
     assert [one.sequence for one in records] == [1, 2, 3, 4, 5]
     assert [one.entry.reason for one in records] == list("01234")
@@ -42,6 +64,26 @@ async def test_records_are_numbered_without_gaps_and_each_names_the_one_before(l
         assert one.previous == previous
         assert one.hash == record_hash(one.sequence, previous, entry_json(one.entry))
         previous = one.hash
+
+
+async def test_what_has_to_be_waited_for_is_in_the_chain_then(log):
+    entries = [told(reason=str(number)) for number in range(300)]
+    pending = [log.record(entry) for entry in entries]
+    for one in pending:
+        if one is not None:
+            await one
+    records = await log.records()
+    assert [(one.sequence, one.entry.reason) for one in records] == [(n + 1, str(n)) for n in range(300)]
+
+
+async def test_a_name_with_a_zero_byte_hides_no_record(log):
+    log.record(told("spooled", tool_id="a\0b", context="c", reason="odd"))
+    log.record(told("spooled", tool_id="kb:get", reason="plain"))
+    assert len(await log.records(where=AuditFilter(kinds=("spooled",)))) == 2
+    found = await log.records(where=AuditFilter(tool="kb:*"))
+    assert [one.entry.reason for one in found] == ["plain"]
+    found = await log.records(where=AuditFilter(context="c"))
+    assert [one.entry.reason for one in found] == ["odd"]
 
 
 async def test_an_empty_log_is_sound_and_says_nothing(log):
@@ -235,31 +277,31 @@ def effect(moment, request, taken):
 @pytest.mark.parametrize("request_id", ["tool-1f", "ein Wort", '"', "ü", "a\nb"])
 @pytest.mark.parametrize("moment", [1700000000.123456, 1700000000.0, 0.0, 1e16, math.nan])
 @pytest.mark.parametrize("taken", [0, 3])
-async def test_a_form_records_what_entries_of_their_own_record(log, request_id, moment, taken):
-    begun = log.form(decided()).begun(moment, request_id, "ab" * 32)
-    log.record(told("spooled"))
+async def test_a_form_records_what_entries_of_their_own_record(immediate, request_id, moment, taken):
+    begun = immediate.form(decided()).begun(moment, request_id, "ab" * 32)
+    immediate.record(told("spooled"))
     begun.ended(moment + 0.25, taken, "cd" * 32)
-    by_form = [one.entry for one in await log.records()]
-    other = type(log)() if isinstance(log, MemoryAudit) else SqliteAudit(f"{log.folder}-2")
+    by_form = [one.entry for one in await immediate.records()]
+    other = type(immediate)() if isinstance(immediate, MemoryAudit) else SqliteAudit(f"{immediate.folder}-2")
     expected = decided(input_hash="ab" * 32)
     expected.created_at, expected.request_id = moment, request_id
     for entry in (expected, told("spooled"), effect(moment + 0.25, request_id, taken)):
         other.record(entry)
     assert by_form == [one.entry for one in await other.records()]
-    assert [one.hash for one in await log.records()] == [one.hash for one in await other.records()]
-    assert (await log.verify()).is_sound
+    assert [one.hash for one in await immediate.records()] == [one.hash for one in await other.records()]
+    assert (await immediate.verify()).is_sound
     await other.close()
 
 
-async def test_a_call_of_a_form_is_open_until_it_ended(log):
-    begun = log.form(decided()).begun(5.25, "tool-1", "ab" * 32)
-    assert await log.open_calls() == {1}
+async def test_a_call_of_a_form_is_open_until_it_ended(immediate):
+    begun = immediate.form(decided()).begun(5.25, "tool-1", "ab" * 32)
+    assert await immediate.open_calls() == {1}
     begun.ended(6.5, 1250, "cd" * 32)
-    records = await log.records()
+    records = await immediate.records()
     assert [one.entry.kind for one in records] == ["decision", "effect"]
     assert records[1].entry == effect_following(1)
-    assert await log.open_calls() == frozenset()
-    assert (await log.verify()).is_sound
+    assert await immediate.open_calls() == frozenset()
+    assert (await immediate.verify()).is_sound
 
 
 def effect_following(number):
@@ -269,26 +311,26 @@ def effect_following(number):
 
 
 @pytest.mark.parametrize("by_form", ["decision", "effect"])
-async def test_one_half_by_a_form_and_the_other_by_itself_are_one_call(log, by_form):
-    begun = log.form(decided()).begun(5.25, "tool-1", "ab" * 32)
+async def test_one_half_by_a_form_and_the_other_by_itself_are_one_call(immediate, by_form):
+    begun = immediate.form(decided()).begun(5.25, "tool-1", "ab" * 32)
     if by_form == "decision":
-        log.record(told("effect", 6.5, request_id="tool-1", success=False, error="TIMEOUT"))
+        immediate.record(told("effect", 6.5, request_id="tool-1", success=False, error="TIMEOUT"))
     else:
         again = decided(input_hash="ab" * 32, request_id="tool-1")
-        log.record(again)  # the later one is the one that counts
+        immediate.record(again)  # the later one is the one that counts
         begun.ended(6.5, 1250, "cd" * 32)
-    *_, last = await log.records()
+    *_, last = await immediate.records()
     assert last.entry.success is (by_form == "effect")
-    assert (await log.verify()).is_sound
+    assert (await immediate.verify()).is_sound
 
 
-async def test_a_form_of_a_log_that_is_out_of_reach_says_so(log):
-    form = log.form(decided())
+async def test_a_form_of_a_log_that_is_out_of_reach_says_so(immediate):
+    form = immediate.form(decided())
     begun = form.begun(5.25, "tool-1", "ab" * 32)
-    if isinstance(log, MemoryAudit):
-        log.refusal = "full"
+    if isinstance(immediate, MemoryAudit):
+        immediate.refusal = "full"
     else:
-        await log.close()
+        await immediate.close()
     with pytest.raises(AuditUnavailable):
         form.begun(5.25, "tool-2", "ab" * 32)
     with pytest.raises(AuditUnavailable):

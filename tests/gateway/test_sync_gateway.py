@@ -70,3 +70,16 @@ def test_a_program_that_forgets_to_close_it_leaves_nothing(tmp_path):
     assert (done.stdout, done.returncode) == ("0\n", 0), done.stderr
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("awf-")] == []
     assert tempfile.gettempdir()
+
+
+def test_where_a_database_is_set_its_calls_are_in_the_audit_there(tmp_path, make, database_url, monkeypatch):
+    monkeypatch.setenv("AWF_DATABASE_URL", database_url)
+    sessions = []
+    for _ in range(2):
+        with ToolGateway(workspace=tmp_path) as gateway, ThreadPoolExecutor(8) as pool:
+            gateway.registerServer(make.server())
+            list(pool.map(lambda at, one=gateway: one.callTool(hello(str(at))), range(20)))
+            sessions.append(gateway.session)
+            events = gateway.drainAuditEvents()
+    assert [one["success"] for one in events] == [True] * 40  # those of both: it is one log
+    assert {one["context"] for one in events} == set(sessions)

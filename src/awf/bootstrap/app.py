@@ -399,12 +399,12 @@ class App(Guarded):
         built = self.__dict__
         if "plugins" in built:
             await self.plugins.close()
-        if self._lent:
-            return
-        if "runner" in built:
+        if "runner" in built and not self._lent:
             await self.runner.close()
         if "gate_rooms" in built:
             await self.gate_rooms.recorder.finish()
+        if self._lent:
+            return
         if "audit" in built:
             await self.audit.close()
         if built.get("sandbox") is not None:

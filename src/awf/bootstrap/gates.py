@@ -8,6 +8,9 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from awf.domain.audit import AuditUnavailable
+from awf.domain.errors import AwfError
+
 if TYPE_CHECKING:
     from awf.application.gate.approvals import ApprovalDesk
     from awf.application.gate.contexts import Contexts
@@ -157,7 +160,14 @@ class GateRooms:
         """What a person has changed. Raises where it cannot be recorded."""
         if self.recorder.log is None:
             self.recorder.log = self._app.audit
-        await self.recorder.note(kind, details, needed=True)
+        try:
+            await self.recorder.note(kind, details, needed=True)
+        except AuditUnavailable as reason:
+            raise AwfError(
+                "SYSTEM.AUDIT.UNAVAILABLE",
+                f"This cannot be recorded in the audit now: {reason}.",
+                hint="Bring it back, then do it again: awf audit verify",
+            ) from reason
 
     def of_standing_server(self, door: str = "mcp-serve") -> StepGate | None:
         """For a tool server that belongs to no run: whoever uses it is one client."""

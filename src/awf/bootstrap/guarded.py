@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from awf.domain.ports.artifact_store import ArtifactStore
     from awf.domain.ports.sandbox import Sandbox
     from awf.infrastructure.audit_store import SqliteAudit
+    from awf.infrastructure.audit_store.postgres import PostgresAudit
     from awf.infrastructure.gate_store import SqliteGateStore
     from awf.infrastructure.sandboxes import MachineFacts
 
@@ -26,16 +27,20 @@ __all__ = ["Guarded"]
 
 
 class Guarded(Foundation):
+    lender: Guarded | None = None  # whose audit it shares
+
     @property
     def audit_folder(self) -> str:
         return os.path.join(self.cwd, self.settings.storage.value, "audit")
 
     @functools.cached_property
-    def audit(self) -> SqliteAudit:
-        """Beside the run store. The gateway's file may have more to say about it (`follow`)."""
-        from awf.infrastructure.audit_store import SqliteAudit
+    def audit(self) -> SqliteAudit | PostgresAudit:
+        """One for all that this process does: an application that works for another one records with it."""
+        if self.lender is not None:
+            return self.lender.audit
+        from awf.bootstrap.audits import open_audit
 
-        return SqliteAudit(self.audit_folder)
+        return open_audit(self)
 
     @staticmethod
     def signature_holds(checkpoint: AuditCheckpoint, public_key: str) -> bool:

@@ -50,10 +50,12 @@ def open_queue(app: App) -> RunQueue:
 def copy_runs_to_database(app: App) -> Moved:
     """From the store of this machine into the database that is set."""
     from awf.infrastructure.stores.database import Database
-    from awf.infrastructure.stores.postgres.moving import copy_runs
+    from awf.infrastructure.stores.postgres.moving import Moved, copy_runs
 
     target = require_database(app)
     if not os.path.exists(os.path.join(target.folder, "awf.db")):
+        if os.path.exists(os.path.join(app.audit_folder, "audit.db")):
+            return Moved()
         raise AwfError(
             "USER.INPUT.MISSING_FILE",
             f"There is no run store in {target.folder}.",
@@ -170,6 +172,7 @@ class RunHost:
         app = App(cwd=folder, environment=self._app.environment, flags=self._app.flags, lent=True)
         for part in _SHARED:
             setattr(app, part, getattr(self._app, part))
+        app.lender = self._app
         return app
 
     async def _refuse_unfit(self, run_id: str, standing: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ __all__ = [
     "AuditReport",
     "AuditUnavailable",
     "FlawKind",
+    "MovedAudit",
 ]
 
 AuditKind = Literal[
@@ -143,10 +144,26 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     checkpoints: int = 0
     witnessed: int = 0  # checkpoints found in the witness file
     flaws: tuple[AuditFlaw, ...] = ()  # the first ones
+    notes: tuple[str, ...] = ()  # what could not be checked, and why; no flaw by itself
 
     @property
     def is_sound(self) -> bool:
         return not self.flaws
+
+
+class MovedAudit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What came of copying a log to where several machines share one."""
+
+    outcome: Literal[
+        "none",  # there is nothing to copy
+        "copied",
+        "known",  # it was copied before
+        "other",  # there is another log, and two chains cannot become one
+        "unsound",  # it is not as it was written
+    ]
+    place: str  # where the old log lies
+    records: int = 0  # how many were copied
+    flaw: str = ""  # of an unsound one
 
 
 class AuditUnavailable(Exception):  # noqa: N818  a state of affairs that callers decide about

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from awf.domain.shape import Record
 
-__all__ = ["ConfigFile", "DatabaseConfig", "LogConfig", "TelemetryConfig"]
+__all__ = ["AuditConfig", "ConfigFile", "DatabaseConfig", "LogConfig", "TelemetryConfig"]
 
 
 class TelemetryConfig(Record, frozen=True, kw_only=True):
@@ -36,11 +36,23 @@ class DatabaseConfig(Record, frozen=True, kw_only=True):
     ] = None
 
 
+class AuditConfig(Record, frozen=True, kw_only=True):
+    """The record of every call, where several machines share a database."""
+
+    key: Annotated[
+        str | None,
+        "The file with the key that signs it; the same on every machine. Without it each machine has its own.",
+    ] = None
+
+
 class ConfigFile(Record, frozen=True, kw_only=True):
     """`.awf/config.yaml` of a project, or `config.yaml` in the user's configuration directory."""
 
     storage: Annotated[str | None, "The directory of the run store."] = None
     database: Annotated[DatabaseConfig, "A PostgreSQL that several machines share."] = DatabaseConfig()
+    audit: Annotated[AuditConfig, "The record of every call, where several machines share a database."] = (
+        AuditConfig()
+    )
     inputs: Annotated[dict[str, Any], "Defaults for inputs, by name."] = {}
     log: Annotated[LogConfig, "The structured log."] = LogConfig()
     telemetry: Annotated[TelemetryConfig, "Where traces go."] = TelemetryConfig()

@@ -281,7 +281,8 @@ def test_the_runs_of_one_machine_move_into_the_database(fleet, until):
     fleet.awf("store", "migrate", "--from", "sqlite", "--to", "postgres").one_error("USER.WORKER.NO_DATABASE")
     fleet.environment["AWF_DATABASE_URL"] = url
     told = fleet.awf("store", "migrate", "--from", "sqlite", "--to", "postgres", "-o", "json").succeeded()
-    assert told.json() == {"copied": 1, "known": 0, "running": [living.run_id]}
+    audit = {"outcome": "none", "records": 0, "place": str(fleet.storage / "audit"), "flaw": ""}
+    assert told.json() == {"copied": 1, "known": 0, "running": [living.run_id], "audit": audit}
     fleet.touch("go")
     living.wait()
     told = fleet.awf("store", "migrate", "--from", "sqlite", "--to", "postgres").succeeded()
@@ -319,7 +320,7 @@ def test_what_workers_need_is_told(fleet, tmp_path):
     assert doctor.status == 4
     assert "cannot be used" in doctor.stdout
     fleet.environment["AWF_DATABASE_URL"] = url
-    assert "layout 1" in fleet.awf("doctor").stdout
+    assert "layout 3" in fleet.awf("doctor").stdout
     shown = fleet.awf("config", "show").succeeded().stdout
     assert "database.url" in shown
 

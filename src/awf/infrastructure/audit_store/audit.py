@@ -13,18 +13,17 @@ import threading
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
-
-from awf.domain.audit import AuditEntry, AuditUnavailable
+from awf.domain.audit import AuditUnavailable
 from awf.domain.audit_chain import entry_json
-from awf.domain.canonical import sha256_hex
 from awf.domain.errors import AwfError
 from awf.domain.gate_file import Audit
 from awf.infrastructure.audit_store.call_form import LineForm
 from awf.infrastructure.audit_store.checkpoints import Checkpoints, stored_checkpoints
 from awf.infrastructure.audit_store.database import Database
+from awf.infrastructure.audit_store.evidence import SqliteEvidence
 from awf.infrastructure.audit_store.failures import DAMAGE, is_busy, unavailable
 from awf.infrastructure.audit_store.merging import Merger
+from awf.infrastructure.audit_store.packing import LONGEST, packed, shortened
 from awf.infrastructure.audit_store.reading import read_records
 from awf.infrastructure.audit_store.spill import Spill, line_of
 from awf.infrastructure.audit_store.verifying import verified
@@ -33,19 +32,17 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
-    from awf.domain.audit import AuditCheckpoint, AuditFilter, AuditRecord, AuditReport
+    from awf.domain.audit import AuditCheckpoint, AuditEntry, AuditFilter, AuditRecord, AuditReport
 
 __all__ = ["SqliteAudit"]
 
 T = TypeVar("T")
 
 _log = logging.getLogger("awf.audit")
-_encode = msgspec.json.Encoder().encode
 _SOON_SECONDS = 0.1  # how long an entry may wait for company
 _COMPANY = 1024
 _RETRY_SECONDS = 1.0
 _TRIES = 5
-_LONGEST = 256 * 1024  # of an entry; what is longer loses its details
 _ROTATE = 4 * 1024 * 1024
 SPILL_LIMIT = 64 * 1024 * 1024
 
@@ -98,20 +95,11 @@ class SqliteAudit:
     is_immediate = True
 
     def record(self, entry: AuditEntry) -> None:
-        try:
-            data = (
-                _encode(entry) if entry.created_at * 0 == 0 else entry_json(entry)
-            )  # NaN has no form of its own
-        except Exception:  # noqa: BLE001  half characters, or details that are no JSON: there is a form for everything
-            data = entry_json(entry)
-        if len(data) > _LONGEST:
-            data = entry_json(_shortened(entry))
-        self._write(line_of(data))
+        self._write(line_of(packed(entry)))
 
     def form(self, entry: AuditEntry) -> LineForm:
-        return LineForm(
-            _shortened(entry) if len(entry_json(entry)) > _LONGEST else entry, self._write, self.record
-        )
+        fitting = shortened(entry) if len(entry_json(entry)) > LONGEST else entry
+        return LineForm(fitting, self._write, self.record)
 
     def _write(self, line: bytes) -> None:
         size = len(line)
@@ -249,7 +237,8 @@ class SqliteAudit:
             noted = self._database.noted_head.read()  # first: others may add to the log meanwhile
             with self._translated(), self._database.snapshot() as connection:
                 chosen = witness or self._checkpoints.settings.witness
-                return verified(connection, self._database, key, chosen, noted, damage)
+                evidence = SqliteEvidence(connection, self._database, key, noted)
+                return verified(evidence, chosen, damage)
 
     def _damage_met(self) -> str:
         """What keeps us from merging, where that is no matter of waiting: whoever looks for damage has to hear of it."""
@@ -288,6 +277,10 @@ class SqliteAudit:
             self._merge_first()
             with self._translated(), self._database.snapshot() as connection:
                 return look(connection)
+
+    def looked(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        """What somebody sees of the file, with everything in it that was recorded so far."""
+        return self._looked(look)
 
     def _merge_first(self) -> None:
         """So that everything is seen."""
@@ -337,14 +330,3 @@ class _Translated:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, DAMAGE):
             raise unavailable(self._path, str(error)) from error
-
-
-def _shortened(entry: AuditEntry) -> AuditEntry:
-    """Without what makes it too long, but with the hash of it."""
-    fields = {name: getattr(entry, name) for name in entry.__struct_fields__}
-    for name, value in fields.items():
-        if isinstance(value, str) and len(value) > 4096:
-            fields[name] = value[:4096]
-        elif isinstance(value, tuple) and len(value) > 64:
-            fields[name] = value[:64]
-    return AuditEntry(**{**fields, "details": {"omitted": {"sha256": sha256_hex(entry.details)}}})

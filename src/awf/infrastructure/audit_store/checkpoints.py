@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from awf.domain.gate_file import Audit
     from awf.infrastructure.audit_store.database import Database
 
-__all__ = ["Checkpoints", "stored_checkpoints", "witnessed"]
+__all__ = ["Checkpoints", "Witness", "stored_checkpoints", "witnessed"]
 
 _log = logging.getLogger("awf.audit")
 
@@ -28,8 +28,7 @@ class Checkpoints:
         self._database = database
         self.settings = settings
         self._signed: tuple[int, float] | None = None  # the newest one's size and time
-        self._unwitnessed: list[AuditCheckpoint] = []
-        self._told = ""
+        self._witness = Witness()
 
     def due_in(self, now: float, sequence: int) -> float | None:
         """Seconds until the next one, if nothing more is recorded; None when everything is signed."""
@@ -57,17 +56,31 @@ class Checkpoints:
         connection.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?)", values)
         self._signed = (sequence, now)
         if self.settings.witness:
-            self._unwitnessed.append(made)
+            self._witness.add(made)
 
     def tell_witness(self) -> None:
+        self._witness.tell(self.settings.witness)
+
+
+class Witness:
+    """A file elsewhere, to which checkpoints are appended."""
+
+    def __init__(self) -> None:
+        self._unwitnessed: list[AuditCheckpoint] = []
+        self._told = ""
+
+    def add(self, made: AuditCheckpoint) -> None:
+        self._unwitnessed.append(made)
+
+    def tell(self, path: str) -> None:
         """After the commit; what cannot be told now is told with the next."""
         if not self._unwitnessed:
             return
         lines = b"".join(canonical(msgspec.to_builtins(one)) + b"\n" for one in self._unwitnessed)
         try:
-            _append(os.path.expanduser(self.settings.witness), lines)
+            _append(os.path.expanduser(path), lines)
         except OSError as error:
-            said = f"The audit's witness file {self.settings.witness} cannot be written: {error.strerror}."
+            said = f"The audit's witness file {path} cannot be written: {error.strerror}."
             if said != self._told:
                 self._told = said
                 _log.warning("%s", said)

@@ -1,6 +1,6 @@
-"""The two keys of a log: one that signs checkpoints (Ed25519), one for the keyed head. Both lie in its folder, for its owner only.
+"""The two keys of a log: one that signs checkpoints (Ed25519), one for the keyed head. Both lie in files, for their owner only.
 
-Who can read the folder can sign. So the public key, and the checkpoints of a witness file, are best kept elsewhere.
+Who can read them can sign. So the public key, and the checkpoints of a witness file, are best kept elsewhere.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from awf.domain.audit import AuditCheckpoint
 from awf.domain.audit_chain import signed_bytes
 from awf.infrastructure.audit_store.failures import unavailable
 
-__all__ = ["Keys", "signature_holds"]
+__all__ = ["SIGNING", "Keys", "SharedKeys", "signature_holds"]
 
-_SIGNING, _HEAD, _PUBLIC = "signing.key", "head.key", "signing.pub"
+SIGNING = "signing.key"
+_HEAD = "head.key"
 _SIZE = 32
 
 
 class Keys:
     def __init__(self, folder: str) -> None:
-        self._folder = folder
         self._head = _secret(os.path.join(folder, _HEAD))
-        self._seed = _secret(os.path.join(folder, _SIGNING))
+        self._file = os.path.join(folder, SIGNING)
+        self._seed = _secret(self._file)
         self._public = ""
 
     @staticmethod
@@ -45,7 +46,8 @@ class Keys:
             made = Ed25519PrivateKey.from_private_bytes(self._seed).public_key().public_bytes_raw()
             self._public = base64.b64encode(made).decode()
             with contextlib.suppress(OSError):
-                _write_once(os.path.join(self._folder, _PUBLIC), self._public.encode() + b"\n", 0o644)
+                exported = f"{os.path.splitext(self._file)[0]}.pub"
+                _write_once(exported, self._public.encode() + b"\n", 0o644)
         return self._public
 
     def signed(self, origin: str, size: int, head: str, now: float) -> AuditCheckpoint:
@@ -54,6 +56,17 @@ class Keys:
         made = AuditCheckpoint(origin=origin, size=size, head=head, created_at=now, key=self.public)
         signature = Ed25519PrivateKey.from_private_bytes(self._seed).sign(signed_bytes(made))
         return msgspec.structs.replace(made, signature=base64.b64encode(signature).decode())
+
+
+class SharedKeys(Keys):
+    """Of a log that several machines write: one file is all that has to be brought to each of them."""
+
+    def __init__(self, file: str) -> None:
+        """One that is not there is made."""
+        self._file = file
+        self._seed = _secret(file)
+        self._head = hmac.digest(self._seed, b"the head of an audit", "sha256")
+        self._public = ""
 
 
 def signature_holds(checkpoint: AuditCheckpoint, public: str) -> bool:

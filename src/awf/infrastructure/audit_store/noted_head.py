@@ -18,8 +18,8 @@ _LONGEST = 200
 
 
 class NotedHead:
-    def __init__(self, folder: str, keys: Keys) -> None:
-        self._path = os.path.join(folder, "head")
+    def __init__(self, folder: str, keys: Keys, name: str = "head") -> None:
+        self._path = os.path.join(folder, name)
         self._keys = keys
         self._handle = -1
 

@@ -2,45 +2,78 @@
 
 from __future__ import annotations
 
-import hmac
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
 from awf.domain.audit import AuditCheckpoint, AuditReport
 from awf.domain.audit_chain import GENESIS, ChainWalk, decoded_entry
-from awf.infrastructure.audit_store.checkpoints import stored_checkpoints, witnessed
+from awf.infrastructure.audit_store.checkpoints import witnessed
 from awf.infrastructure.audit_store.failures import DAMAGE
 from awf.infrastructure.audit_store.keys import signature_holds
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from awf.domain.audit import FlawKind
-    from awf.infrastructure.audit_store.database import Database
 
-__all__ = ["verified"]
+__all__ = ["Evidence", "StoredHead", "verified"]
 
 
-def verified(
-    connection: sqlite3.Connection,
-    database: Database,
-    public_key: str,
-    witness: str,
-    noted: tuple[int, str] | None,
-    damage: str,
-) -> AuditReport:
+class StoredHead(NamedTuple):
+    """As it lies in the store, of whatever type it has become."""
+
+    sequence: Any
+    hash: Any
+    is_ours: bool | None  # None: it was written with a key that is not known here
+    key: str = ""
+
+
+class Evidence(Protocol):
+    """What a store has to say, all of it at one moment."""
+
+    origin: str
+
+    def records(self) -> Iterable[tuple[Any, Any, Any, Any]]:
+        """Number, previous hash, hash and entry, by their numbers."""
+        ...
+
+    def head(self) -> StoredHead | None: ...
+
+    def noted(self) -> tuple[int, str] | None:
+        """What was noted beside the store."""
+        ...
+
+    @property
+    def must_be_noted(self) -> bool: ...
+
+    def hash_of(self, sequence: int) -> Any: ...
+
+    def open_calls(self) -> set[int]: ...
+
+    def checkpoints(self) -> Iterator[AuditCheckpoint]: ...
+
+    def trusts(self, key: str) -> bool | None:
+        """Whether a checkpoint may be signed with it. None: nobody here can say."""
+        ...
+
+    def damage(self) -> Iterable[str]:
+        """Of the store itself."""
+        ...
+
+
+def verified(evidence: Evidence, witness: str, damage: str = "") -> AuditReport:
     """`damage`: what was met before, on the way to look at all of it."""
-    checking = _Checking(connection, database, public_key)
+    checking = _Checking(evidence)
     walk = checking.walk
     try:
         checking.walk_records()
         checking.check_head()
-        checking.check_noted(noted)
-        checking.check_signed("checkpoint", stored_checkpoints(connection, database.origin))
+        checking.check_noted()
+        checking.check_signed("checkpoint", evidence.checkpoints())
         checking.check_open_calls()
-        checking.check_file()
+        checking.check_store()
     except DAMAGE as error:
         walk.flaw("database", walk.last + 1, f"the database is damaged behind record {walk.last}: {error}")
     if witness:
@@ -55,20 +88,17 @@ def verified(
 
 
 class _Checking:
-    def __init__(self, connection: sqlite3.Connection, database: Database, public_key: str) -> None:
-        self._connection = connection
-        self._database = database
-        self._key = public_key
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
         self._open: set[int] = set()
         self._signed = {"checkpoint": 0, "witness": 0}
+        self._foreign: Counter[str] = Counter()
+        self._notes: list[str] = []
         self.walk = ChainWalk()
 
     def walk_records(self) -> None:
-        rows = self._connection.execute(
-            "SELECT sequence, previous, hash, entry FROM records ORDER BY sequence"
-        )
-        for sequence, previous, said, entry in rows:
-            self.walk.step(sequence, _text(previous), _text(said), entry)
+        for sequence, previous, said, entry in self._evidence.records():
+            self.walk.step(sequence, previous, said, entry)
             self._follow(sequence, entry)
 
     def _follow(self, sequence: int, entry: Any) -> None:
@@ -84,31 +114,31 @@ class _Checking:
             self._open.discard(found.follows)
 
     def check_head(self) -> None:
-        row = self._connection.execute("SELECT sequence, hash, mac FROM head").fetchone()
+        found = self._evidence.head()
         last, head = self.walk.last, self.walk.head
-        if row is None:
+        if found is None:
             if last:
                 self.walk.flaw("head", last, "the keyed head is missing")
             return
-        sequence, said, mac = row[0], _text(row[1]), _text(row[2])
-        right = (
-            isinstance(sequence, int) and isinstance(said, str) and self._database.keys.mac(sequence, said)
-        )
-        if not right or not isinstance(mac, str) or not hmac.compare_digest(right.encode(), mac.encode()):
+        sequence = found.sequence
+        if found.is_ours is None:
+            self._notes.append(f"the head was written with a key that is not known here: {found.key}")
+        elif not found.is_ours:
             self.walk.flaw("head", last, "the keyed head was not written with this log's key")
-        elif sequence > last:
+            return
+        if sequence > last:
             self.walk.flaw(
                 "cut", last + 1, f"the end is cut off: the log had {sequence} records, {last} are left"
             )
-        elif (sequence, said) != (last, head):
+        elif (sequence, found.hash) != (last, head):
             self.walk.flaw(
                 "head", sequence, f"the keyed head is that of record {sequence}, the last one is {last}"
             )
 
-    def check_noted(self, noted: tuple[int, str] | None) -> None:
-        last = self.walk.last
+    def check_noted(self) -> None:
+        last, noted = self.walk.last, self._evidence.noted()
         if noted is None:
-            if last:
+            if last and self._evidence.must_be_noted:
                 self.walk.flaw(
                     "head",
                     last,
@@ -129,7 +159,7 @@ class _Checking:
                 self.walk.flaw(kind, self.walk.last, f"line {number} of the witness file is no checkpoint")
                 continue
             size = one.size
-            if one.origin != self._database.origin or not signature_holds(one, self._key):
+            if not self._is_signed(one):
                 self.walk.flaw(kind, size, f"{name} of {one.size} records was not signed with this log's key")
             elif size > self.walk.last:
                 self.walk.flaw(
@@ -143,26 +173,32 @@ class _Checking:
                 )
             self._signed[kind] += 1
 
+    def _is_signed(self, one: AuditCheckpoint) -> bool:
+        """Also with a key that is not known here; that is told."""
+        trusted = self._evidence.trusts(one.key)
+        if trusted is False or one.origin != self._evidence.origin or not signature_holds(one, one.key):
+            return False
+        if trusted is None:
+            self._foreign[one.key] += 1
+        return True
+
     def _hash_of(self, sequence: int) -> Any:
-        if sequence == 0:
-            return GENESIS
-        row = self._connection.execute("SELECT hash FROM records WHERE sequence = ?", (sequence,)).fetchone()
-        return _text(row[0]) if row else None
+        return GENESIS if sequence == 0 else self._evidence.hash_of(sequence)
 
     def check_open_calls(self) -> None:
         """The table is a help for readers; somebody could hide a call in it."""
-        listed = {sequence for (sequence,) in self._connection.execute("SELECT sequence FROM open_calls")}
-        for sequence in sorted(listed ^ self._open)[:1]:
+        for sequence in sorted(self._evidence.open_calls() ^ self._open)[:1]:
             self.walk.flaw("database", sequence, f"the list of open calls is wrong about record {sequence}")
 
-    def check_file(self) -> None:
-        for (said,) in self._connection.execute("PRAGMA integrity_check(1)"):
-            if said != b"ok":
-                text = bytes(said).decode("utf-8", "replace").replace("\n", " ")
-                self.walk.flaw("database", self.walk.last, f"the database file is damaged: {text}")
+    def check_store(self) -> None:
+        for text in self._evidence.damage():
+            self.walk.flaw("database", self.walk.last, f"the database file is damaged: {text}")
 
     def report(self) -> AuditReport:
         walk = self.walk
+        for key, count in self._foreign.items():
+            what = "1 checkpoint was" if count == 1 else f"{count} checkpoints were"
+            self._notes.append(f"{what} signed with a key that is not known here: {key}")
         return AuditReport(
             records=walk.count,
             sound_until=walk.sound_until,
@@ -170,12 +206,5 @@ class _Checking:
             checkpoints=self._signed["checkpoint"],
             witnessed=self._signed["witness"],
             flaws=tuple(walk.flaws),
+            notes=tuple(self._notes),
         )
-
-
-def _text(value: Any) -> Any:
-    """Text where it is text; whatever it is otherwise."""
-    try:
-        return value.decode() if isinstance(value, bytes) else value
-    except UnicodeDecodeError:
-        return value

@@ -23,6 +23,7 @@ class Setting(msgspec.Struct, frozen=True):
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     storage: Setting
     database_url: Setting
+    audit_key: Setting
     log_level: Setting
     log_format: Setting
     log_file: Setting
@@ -71,6 +72,7 @@ def resolve_settings(
             default_storage,
         ),
         database_url=setting("database_url", ("AWF_DATABASE_URL",), lambda f: f.database.url, None),
+        audit_key=setting("audit_key", ("AWF_AUDIT_KEY",), lambda f: f.audit.key, None),
         log_level=setting("log_level", ("AWF_LOG_LEVEL",), lambda f: f.log.level, None),
         log_format=setting("log_format", ("AWF_LOG_FORMAT",), lambda f: f.log.format, "console"),
         log_file=setting("log_file", ("AWF_LOG_FILE",), lambda f: f.log.file, None),

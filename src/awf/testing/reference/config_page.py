@@ -39,6 +39,7 @@ The file is checked as strictly as a workflow. `awf schema config` prints its JS
 VARIABLES = {
     "AWF_STORAGE": "The directory of the run store; `--storage`, `storage`.",
     "AWF_DATABASE_URL": "A PostgreSQL that several machines share; `database.url`.",
+    "AWF_AUDIT_KEY": "The file with the key that signs the audit in that database; `audit.key`.",
     "AWF_LOG_LEVEL": "How much is logged of a run; `--log-level`, `log.level`.",
     "AWF_LOG_FORMAT": "`console` or `json`; `--log-format`, `log.format`.",
     "AWF_LOG_FILE": "A file to log to; `--log-file`, `log.file`.",

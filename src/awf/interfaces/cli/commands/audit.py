@@ -221,6 +221,8 @@ def _with_audit(storage: str | None) -> App:
 
 def _is_begun(app: App) -> bool:
     """Looking makes no log. What stands in the way of one is told when it is opened."""
+    if app.settings.database_url.value:
+        return True
     above = os.path.dirname(app.audit_folder)
     return os.path.lexists(app.audit_folder) or (os.path.lexists(above) and not os.path.isdir(above))
 

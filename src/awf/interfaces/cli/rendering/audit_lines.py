@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from awf.application.audit.events import ToolAuditEvent
-    from awf.domain.audit import AuditRecord, AuditReport
+    from awf.domain.audit import AuditRecord, AuditReport, MovedAudit
 
-__all__ = ["event_lines", "record_lines", "report_lines"]
+__all__ = ["event_lines", "moved_lines", "record_lines", "report_lines"]
 
 _SIGNS = {"success": "✓", "failure": "✗", "denied": "■", "unknown": "?", "open": "▶", "": " "}
 _REASON = 60
@@ -73,4 +73,19 @@ def report_lines(report: AuditReport) -> Iterator[str]:
     yield f"Sound: {counted(report.records, 'record')}{span}, {counted(report.checkpoints, 'signed checkpoint')}."
     if report.witnessed:
         yield f"The witness file agrees: {counted(report.witnessed, 'checkpoint')}."
+    for note in report.notes:
+        yield f"Not checked: {flat(note)}"
     yield f"head {report.head}"
+
+
+def moved_lines(moved: MovedAudit) -> Iterator[str]:
+    """What came of copying a log into the shared database."""
+    old = f"The old log stays in {moved.place}; without AWF_DATABASE_URL `awf audit` reads it."
+    if moved.outcome == "copied":
+        yield f"The audit was copied: {counted(moved.records, 'record')}, and the copy is sound."
+    elif moved.outcome == "known":
+        yield "The audit was copied before."
+    elif moved.outcome == "other":
+        yield f"The database has an audit already, so this machine's was not copied. {old}"
+    elif moved.outcome == "unsound":
+        yield f"The audit is not as it was written, so it was not copied: {moved.flaw}. {old}"

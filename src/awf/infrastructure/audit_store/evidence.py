@@ -1,0 +1,81 @@
+"""What the SQLite file has to say, for those who look at all of it."""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING, Any
+
+from awf.infrastructure.audit_store.checkpoints import stored_checkpoints
+from awf.infrastructure.audit_store.verifying import StoredHead
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+
+    from awf.domain.audit import AuditCheckpoint
+    from awf.infrastructure.audit_store.database import Database
+
+__all__ = ["SqliteEvidence"]
+
+
+class SqliteEvidence:
+    must_be_noted = True
+
+    def __init__(
+        self, connection: sqlite3.Connection, database: Database, key: str, noted: tuple[int, str] | None
+    ) -> None:
+        """`key`: the one that every checkpoint must be signed with."""
+        self.origin = database.origin
+        self._connection = connection
+        self._keys = database.keys
+        self._key = key
+        self._noted = noted
+
+    def records(self) -> Iterator[tuple[Any, Any, Any, Any]]:
+        rows = self._connection.execute(
+            "SELECT sequence, previous, hash, entry FROM records ORDER BY sequence"
+        )
+        for sequence, previous, said, entry in rows:
+            yield sequence, _text(previous), _text(said), entry
+
+    def head(self) -> StoredHead | None:
+        row = self._connection.execute("SELECT sequence, hash, mac FROM head").fetchone()
+        if row is None:
+            return None
+        sequence, said, mac = row[0], _text(row[1]), _text(row[2])
+        right = isinstance(sequence, int) and isinstance(said, str) and self._keys.mac(sequence, said)
+        ours = (
+            bool(right)
+            and isinstance(mac, str)
+            and hmac.compare_digest(str(right).encode(), mac.encode("utf-8", "replace"))
+        )
+        return StoredHead(sequence, said, ours)
+
+    def noted(self) -> tuple[int, str] | None:
+        return self._noted
+
+    def hash_of(self, sequence: int) -> Any:
+        row = self._connection.execute("SELECT hash FROM records WHERE sequence = ?", (sequence,)).fetchone()
+        return _text(row[0]) if row else None
+
+    def open_calls(self) -> set[int]:
+        return {sequence for (sequence,) in self._connection.execute("SELECT sequence FROM open_calls")}
+
+    def checkpoints(self) -> Iterator[AuditCheckpoint]:
+        return stored_checkpoints(self._connection, self.origin)
+
+    def trusts(self, key: str) -> bool:
+        return key == self._key
+
+    def damage(self) -> Iterator[str]:
+        for (said,) in self._connection.execute("PRAGMA integrity_check(1)"):
+            if said != b"ok":
+                yield bytes(said).decode("utf-8", "replace").replace("\n", " ")
+
+
+def _text(value: Any) -> Any:
+    """Text where it is text; whatever it is otherwise."""
+    try:
+        return value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        return value
