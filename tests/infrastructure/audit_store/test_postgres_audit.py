@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import random
 import signal
 import threading
 
@@ -433,3 +434,34 @@ async def test_a_log_that_somebody_wrote_anew_with_a_key_of_their_own_shows_wher
         await thief.record(told(reason=f"other {number}"))
     assert (await thief.verify()).is_sound
     assert [(one.kind, one.sequence) for one in (await log.verify()).flaws] == [("head", 3)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_the_same_entries_make_the_same_chain_as_in_a_folder(shared_bench, bench, told, seed):
+    """Whatever is said, in whatever order, with whatever comes together."""
+    chosen = random.Random(seed)
+    here, there = bench.open(folder=bench.folder.parent / "folder"), shared_bench.open()
+    for _ in range(12):
+        together = []
+        for _ in range(chosen.randint(1, 5)):
+            kind = chosen.choice(["decision", "decision", "effect", "effect", "spooled"])
+            more = {"success": True, "duration_ms": 3} if kind == "effect" else {"decision": "allow"}
+            details = chosen.choice([{}, {"ü": [1, 2.5, None]}, {"big": 2**70}])
+            request = f"r{chosen.randint(0, 3)}"
+            together.append(told(kind, chosen.random() * 1e9, request_id=request, details=details, **more))
+        for entry in together:
+            here.record(entry)
+        here.merge()
+        with held(shared_bench):  # so that they come together here, too
+            first = there.record(told("configuration", reason="first"))
+            await waits(shared_bench)
+            pending = [there.record(entry) for entry in together]
+        await asyncio.gather(first, *pending)
+    said = [one.entry for one in await there.records() if one.entry.kind != "configuration"]
+    for one in said:
+        one.follows = min(one.follows, 1)  # numbers differ by those that came first
+    kept = [one.entry for one in await here.records()]
+    for one in kept:
+        one.follows = min(one.follows, 1)
+    assert said == kept
+    assert len(await sound(there)) == len(kept) + 12

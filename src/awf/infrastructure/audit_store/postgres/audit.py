@@ -69,14 +69,18 @@ class PostgresAudit:
         name = os.urandom(8).hex()
         self._chain = Chain(name, key_file, folder, made, clock)  # of those who look
         self._writing = Chain(name, key_file, folder, made, clock)
-        self._writer = Writer(server, self._writing, patience)
         self._looking = threading.Lock()
         self._connection: Connection | None = None
         self._tidied = 0.0
         self._closed = False
         if os.path.exists(key_file):
             self._writing.keys  # noqa: B018  one that is damaged shows now
-        self._origin = self._looked(_origin, patient=False)
+        try:
+            self._origin = self._looked(_origin, patient=False)
+        except BaseException:
+            self._let_go()
+            raise
+        self._writer = Writer(server, self._writing, patience)
 
     @property
     def origin(self) -> str:
@@ -228,8 +232,12 @@ class PostgresAudit:
         """A connection on which something went wrong is not used again."""
         connection = self._connection
         if connection is not None and (connection.closed or connection.info.transaction_status != 0):
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._connection is not None:
             with contextlib.suppress(Exception):
-                connection.close()
+                self._connection.close()
             self._connection = None
 
     async def close(self) -> None:
@@ -242,9 +250,7 @@ class PostgresAudit:
         self._writer.close()
         with self._looking:
             self._chain.close()
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            self._let_go()
 
 
 def _origin(connection: Connection) -> str:

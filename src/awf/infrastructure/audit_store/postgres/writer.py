@@ -38,12 +38,8 @@ _SHARE = 4 * 1024 * 1024  # bytes in one transaction
 _SAFE = (
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
 )
-_BUSY = (
-    "55P03",
-    "57014",
-    "25P03",
-    "25P04",
-)  # a lock or a statement took too long, we were too long in a transaction
+# A lock or a statement took too long, or we were too long in a transaction.
+_BUSY = ("55P03", "57014", "25P03", "25P04")
 _log = logging.getLogger("awf.audit")
 
 
@@ -112,8 +108,10 @@ class Writer:
         if self._thread is not None:
             self._thread.join(self._patience * 2)
         if self._thread is None or not self._thread.is_alive():
-            os.close(self._ear)
-            os.close(self._bell)
+            handles = self._ear, self._bell
+            self._ear = self._bell = -1  # whoever comes late must not ring at another file
+            for handle in handles:
+                os.close(handle)
 
     # -- the thread ------------------------------------------------------------------------------------------------------
 
@@ -143,7 +141,12 @@ class Writer:
                     size += len(promise.data)
                     taken.append(promise)
         dropped, self._dropped = self._dropped, []
-        batch = Batch(taken, self._number, dropped)
+        try:
+            batch = Batch(taken, self._number, dropped)
+        except Exception as error:  # noqa: BLE001  a mistake of ours must not end the thread
+            _log.exception("entries of the audit cannot be read")
+            keep(taken, words_of(error))
+            batch = Batch()
         self._number += len(batch.numbers)
         return batch
 
