@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from awf.application.running.tasks import spawn
+from awf.domain.errors import AwfError
 from awf.domain.ports.replicas import Replica
 from awf.infrastructure.stores.postgres.database import PostgresDatabase
 from awf.infrastructure.stores.postgres.replicas import PostgresReplicas, living_replicas
@@ -19,7 +23,9 @@ async def register(request, tmp_path):
         yield MemoryReplicas()
         return
     database = PostgresDatabase(request.getfixturevalue("database_url"), str(tmp_path))
-    yield PostgresReplicas(database)
+    made = PostgresReplicas(database.url)
+    yield made
+    await made.close()
     await database.leave()
 
 
@@ -50,7 +56,7 @@ async def test_whoever_leaves_is_gone_and_may_leave_twice(register):
 
 async def test_one_that_was_not_heard_of_for_long_is_forgotten(database_url, tmp_path):
     database = PostgresDatabase(database_url, str(tmp_path))
-    register = PostgresReplicas(database)
+    register = PostgresReplicas(database_url)
     await register.beat(ONE)
     assert [one.id for one in living_replicas(database_url)] == ["one"]
     database.write_now([("UPDATE awf.replicas SET seen = now() - interval '1 minute'", ())])
@@ -60,7 +66,30 @@ async def test_one_that_was_not_heard_of_for_long_is_forgotten(database_url, tmp
     assert await register.listed() == []
     assert [one.id for one in await register.beat(OTHER)] == ["other"]
     assert database.rows("SELECT id FROM awf.replicas") == [("other",)]
+    await register.close()
     await database.leave()
+
+
+async def test_a_connection_that_broke_is_made_anew(postgres, database_url, tmp_path):
+    PostgresDatabase(database_url, str(tmp_path)).close()
+    register = PostgresReplicas(database_url)
+    await register.beat(ONE)
+    assert postgres.cut(database_url) == 1
+    assert [one.id for one in await register.listed()] == ["one"]
+    waiting = spawn(register.listed(), "a look", awaited=True)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert [one.id for one in await register.listed()] == ["one"]
+    await register.close()
+
+
+async def test_a_database_that_is_gone_is_told_at_once_and_not_waited_for(tmp_path):
+    register = PostgresReplicas(f"postgresql://nobody@/nothing?host={tmp_path}")
+    for asked in (register.listed(), register.beat(ONE), register.leave("one")):
+        with pytest.raises(AwfError) as caught:
+            await asked
+        assert caught.value.code == "SYSTEM.STORE.UNAVAILABLE"
+    await register.close()
 
 
 async def test_a_look_from_elsewhere_changes_nothing(database_url, tmp_path):

@@ -145,7 +145,7 @@ class GatewayHouse:
         from awf.application.gateway.replicas import Replicas
         from awf.infrastructure.stores.postgres.replicas import PostgresReplicas
 
-        return Replicas(PostgresReplicas(database))
+        return Replicas(PostgresReplicas(database.url))
 
     def http(self) -> HttpClient:
         return self._app.http()

@@ -35,6 +35,9 @@ class MemoryReplicas:
         self._answer()
         self.rows.pop(replica_id, None)
 
+    async def close(self) -> None:
+        """There is nothing to close."""
+
     async def seen_from(self) -> str:
         return self.address
 

@@ -369,3 +369,13 @@ def test_without_a_database_there_is_nobody_to_tell_an_address(journey):
         "gateway", "serve", "--config", str(config), "--port", "0", "--advertise", "http://127.0.0.1:8931"
     )
     told.one_error("USER.INPUT.USAGE")
+
+
+def test_gateways_leave_in_good_order_when_their_database_is_gone(pair, postgres, database_url):
+    both = pair(VILLAIN)
+    session = both.session_at(0)
+    postgres.drop(database_url)
+    both.proxy.aim(1)
+    assert (
+        session.call("echo", {"text": "still here"}).text == "still here"
+    )  # the fixture stops both, and waits

@@ -133,6 +133,7 @@ class Replicas:
                     await self._register.leave(self.id)
             except (AwfError, TimeoutError) as error:
                 _log.info("the register does not know that this gateway left: %s", error)
+        await self._register.close()
 
     async def _look_together(self) -> None:
         """One look for all who ask meanwhile; made-up names must not cost more than that."""
