@@ -76,6 +76,10 @@ inputs: {}
 # database:
 #   url: postgresql://user@host/name
 
+# The file with the key that signs the audit, where several machines share one.
+# audit:
+#   key: /run/secrets/awf-audit-key
+
 # What is logged of a run, beside what is shown.
 # log:
 #   level: info              # debug, info, warning or error
