@@ -1,6 +1,6 @@
 """What of our own surroundings is not handed on to agents and their tools.
 
-Whoever has the address of the database can give himself any grant. A command that a workflow runs was written by a person,
+Whoever has the address of the database can give himself any grant, and whoever has the key of the audit can sign it. A command that a workflow runs was written by a person,
 and gets everything; so does whatever a file names in an `env` of its own.
 """
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KEPT_BACK", "handed_on"]
 
-KEPT_BACK = frozenset({"AWF_DATABASE_URL"})
+KEPT_BACK = frozenset({"AWF_DATABASE_URL", "AWF_DATABASE_URL_FILE", "AWF_AUDIT_KEY"})
 
 
 def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
