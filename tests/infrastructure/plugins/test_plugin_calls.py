@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from awf.domain.errors import AwfError
 from awf.infrastructure.plugins.restarts import RestartBudget
 from awf.infrastructure.plugins.surroundings import Patience
+from awf.infrastructure.processes.descendants import household
 
 
 def task(awaitable):
@@ -357,11 +359,16 @@ asyncio.run(main())
 
 
 def reap_orphans():
-    """Orphans may fall to this process, which then has to bury them. True once there are none."""
-    for child in psutil.Process().children():
-        if child.status() == psutil.STATUS_ZOMBIE:
-            os.waitpid(child.pid, os.WNOHANG)
-    return not psutil.Process().children()
+    """Orphans may fall to this process, which then has to bury them. True once there are none but a database of the tests."""
+    for child in orphans():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if child.status() == psutil.STATUS_ZOMBIE:
+                os.waitpid(child.pid, os.WNOHANG)
+    return not orphans()
+
+
+def orphans():
+    return [child for child in psutil.Process().children() if child.pid not in household.own]
 
 
 @pytest.mark.journey
