@@ -215,6 +215,33 @@ def test_a_tagged_run_waits_for_a_worker_that_has_the_tag(fleet, until):
     assert fleet.trace() == ["", "the one with the tag"]
 
 
+def test_a_run_with_several_tags_waits_for_a_worker_that_has_them_all(fleet, until, database_url):
+    fleet.steps("x", "echo $WHO >> trace")
+    many = ",".join(f"t{number}" for number in range(12))
+    fleet.environment["WHO"] = "some"
+    fleet.worker("--tags", "gpu")
+    fleet.worker("--tags", f"big,{many}")
+    both = submitted(fleet, "./x.yaml", "--tag", "gpu", "--tag", "big")
+    many_of_one = submitted(fleet, "./x.yaml", "--tag", "t11,t3", "--tag", "big,t7")
+    fleet.ended(many_of_one)
+    assert fleet.status_of(both) == "queued"
+    waits = "waiting for a worker with all the tags big, gpu"
+    assert waits in fleet.awf("status", both).succeeded().stdout
+    assert waits in fleet.awf("history").succeeded().stdout
+    fleet.environment["WHO"] = "the one with both"
+    fleet.worker("--tags", "gpu,other,big")
+    fleet.ended(both)
+    assert fleet.trace() == ["some", "the one with both"]
+    from dbos import DBOSClient
+
+    client = DBOSClient(system_database_url=database_url, application_name="awf")
+    try:
+        asked_for = {"awf-default", "awf-default#big+gpu", "awf-default#big+t11+t3+t7"}
+        assert {queue.name for queue in client.list_queues()} == asked_for
+    finally:
+        client.destroy()
+
+
 def test_a_worker_that_is_asked_to_stop_lets_runs_end_and_hands_back_the_rest(fleet, until):
     fleet.steps("x", "echo a >> trace", WAIT)
     patient = fleet.worker("--drain", "60")
@@ -306,6 +333,8 @@ def test_what_workers_need_is_told(fleet, tmp_path):
     fleet.awf("run", "./x.yaml", "--follow").one_error("USER.INPUT.USAGE")
     fleet.awf("run", "./x.yaml", "--submit", "--queue", "Bad Name").one_error("USER.INPUT.INVALID_FORMAT")
     fleet.awf("worker", "--tags", "a/b").one_error("USER.INPUT.INVALID_FORMAT")
+    fleet.awf("worker", "--queues", ",").one_error("USER.INPUT.INVALID_FORMAT")
+    fleet.awf("run", "./x.yaml", "--submit", "--tag", "a,b,c,d,e").one_error("USER.INPUT.INVALID_FORMAT")
     assert fleet.history() == []
     fleet.worker("--name", "one")
     fleet.awf("worker", "--name", "one").one_error("USER.WORKER.NAME_TAKEN")

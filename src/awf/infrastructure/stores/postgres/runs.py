@@ -11,6 +11,7 @@ from awf.domain.errors import AwfError
 from awf.domain.ports.run_store import OpenQuestion, RunFilter, StepRow, StoredEvent
 from awf.domain.redaction import Masker
 from awf.domain.run import RunRecord, StepResult
+from awf.domain.run_queue import QueueName
 from awf.infrastructure.stores.postgres.artifacts import output_here
 from awf.infrastructure.stores.postgres.connecting import is_passing, lock_key, open_connection
 from awf.infrastructure.stores.postgres.ear import MESSAGES
@@ -89,14 +90,16 @@ class PostgresRunStore:
 
     def _seen(self, row: tuple[Any, ...]) -> RunRecord:
         """The record as a person should see it: what a dead owner left is interrupted, or waits for another worker."""
-        record, submitted = run_from_row(row), bool(row[-1])
+        record, queue = run_from_row(row), row[-1]
         masked = self._masker.mask_data(record.inputs)
         status, waiting = record.status, ""
         if status == "running":
             if not self.is_alive(record.id):
-                status = "queued" if submitted else "interrupted"
+                status = "queued" if queue else "interrupted"
             elif questions := self.questions(record.id):
                 status, waiting = "waiting", questions[0].message or questions[0].step
+        if status == "queued" and queue:
+            waiting = QueueName.parse(queue).awaited
         return msgspec.structs.replace(record, inputs=masked, status=status, waiting_for=waiting)
 
     def events(self, run_id: str, after: int = 0, limit: int = 1000) -> list[StoredEvent]:

@@ -66,6 +66,7 @@ def _took(run: RunRecord) -> str:
     from awf.interfaces.cli.rendering.figures import duration_text
 
     if run.finished_at is None:
-        return run.waiting_for and f"waiting for you: {run.waiting_for}"
+        whom = "" if run.status == "queued" else "you: "
+        return run.waiting_for and f"waiting for {whom}{run.waiting_for}"
     reason = f"  {run.error.code}" if run.error else ""
     return duration_text(int((run.finished_at - run.started_at) * 1000)) + reason

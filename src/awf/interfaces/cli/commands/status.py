@@ -37,5 +37,7 @@ def command(run_id: str, storage: str | None, output: str) -> int:
     for stamped in all_events(store, run.id):
         model.apply(stamped)
     lines = status_lines(model, now=time.time(), status=run.status, color=use_color())
+    if run.status == "queued" and run.waiting_for:
+        lines.append(f"waiting for {run.waiting_for}")
     echo_lines(lines, styled=True)
     return 0

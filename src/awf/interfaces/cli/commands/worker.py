@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from awf.interfaces.cli.options import make_app, storage_option
+from awf.interfaces.cli.options import make_app, names_in, storage_option
 
 if TYPE_CHECKING:
     from awf.bootstrap import App
@@ -53,7 +53,7 @@ def command(concurrency: int, queues: str, tags: str, name: str, drain: int, **f
     """
     import asyncio
 
-    plan = {"concurrency": concurrency, "queues": _names(queues), "tags": _names(tags), "name": name}
+    plan = {"concurrency": concurrency, "queues": names_in(queues), "tags": names_in(tags), "name": name}
     return asyncio.run(_work(make_app(**flags), plan, drain))
 
 
@@ -76,13 +76,10 @@ async def _work(app: App, plan: dict[str, Any], drain: int) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, asked_to_stop)
         await worker.start()
-        click.echo(f"worker {worker.name} takes runs from {', '.join(worker.queues)}", err=True)
+        tags = f", also those for {', '.join(worker.tags)}" if worker.tags else ""
+        click.echo(f"worker {worker.name} takes runs from {', '.join(worker.queues)}{tags}", err=True)
         await stop.wait()
         await worker.drain(drain, host.leave, hurry)
     finally:
         await app.close()
     return 0
-
-
-def _names(written: str) -> list[str]:
-    return [name for part in written.split(",") if (name := part.strip())]
