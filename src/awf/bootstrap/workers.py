@@ -105,7 +105,12 @@ class RunHost:
         link = self._database.link
         known = name or f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(3)}"
         plan = WorkerPlan(known, served_queues(queues, tags), concurrency)
-        return FleetWorker(self._database.url, plan, Locks(link.hold, link.let_go), self.carry_out)
+        return FleetWorker(
+            self._database.url,
+            plan,
+            Locks(link.hold, link.let_go, lambda: link.rejoined, link.hurry),
+            self.carry_out,
+        )
 
     async def carry_out(self, run_id: str) -> dict[str, Any]:
         """One run, from where it stands to its end."""

