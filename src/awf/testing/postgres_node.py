@@ -22,38 +22,41 @@ _SETTINGS = {
     "log_min_messages": "'fatal'",
     "wal_level": "'replica'",
     "shared_buffers": "'16MB'",
+    "dynamic_shared_memory_type": "'mmap'",  # nothing is left in memory of one that is killed
 }
 
 
 class PostgresNode:
     """One server from the wheel's programs, with a data folder of its own."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        """`folder`: where its data lies; must be empty. Else one is made."""
+    def __init__(self) -> None:
         from awf.testing.postgres import postgres_server
 
         self._root = Path(tempfile.mkdtemp(prefix="awf-pn-"))
         self._root.chmod(0o755)  # the server runs as another user when the tests run as root
-        self.data = (folder or self._root) / "data"
+        self.data = self._root / "data"
         self._socket = self._root / "socket"
         for made in (self.data, self._socket):
             made.mkdir(mode=0o700)
         self._server = postgres_server(self.data, self._root)
         self.port = _free_port()
-        self._own(self._root, self._socket, self.data)
+        self._number = 0
 
     # -- its life --------------------------------------------------------------------------------------------------
 
     def start(self, **settings: str) -> Self:
-        """A new server, empty."""
-        words = ("--auth=trust", "--encoding=utf8", "--no-sync", "-U", "postgres", "-D", str(self.data))
-        self._run("initdb", *words)
+        """A new server, empty. Something else may have been mounted at its data folder before."""
+        self._own(self._root, self._socket, self.data)
+        log = self._root / "wal"  # beside its data: a server whose log does not fit any more ends
+        words = ("--auth=trust", "--encoding=utf8", "--no-sync", "-U", "postgres", f"--waldir={log}")
+        self._run("initdb", *words, "-D", str(self.data))
         self._write("postgresql.auto.conf", {**_SETTINGS, **settings})
         self.begin()
         return self
 
     def start_as_standby_of(self, primary: PostgresNode) -> Self:
         """A copy that follows; from here on the other one commits nothing that this one has not."""
+        self._own(self._root, self._socket, self.data)
         source = f"host=127.0.0.1 port={primary.port} user=postgres application_name=standby"
         self._run("pg_basebackup", "-d", source, "-D", str(self.data), "-X", "stream", "-c", "fast")
         self._write("postgresql.auto.conf", {**_SETTINGS, "primary_conninfo": f"'{source}'"})
@@ -75,7 +78,7 @@ class PostgresNode:
         """As if its machine had lost power: every process of it at once."""
         import psutil
 
-        postmaster = psutil.Process(self._pid())
+        postmaster = psutil.Process(self._number)
         family = [postmaster, *postmaster.children(recursive=True)]
         for one in family:
             with contextlib.suppress(psutil.Error):
@@ -86,8 +89,11 @@ class PostgresNode:
         self._control("promote")
 
     def stop(self) -> None:
-        with contextlib.suppress(Exception):  # it may be dead already
+        try:
             self._control("-m", "immediate", "stop")
+        except Exception:  # noqa: BLE001  it may be dead already, or its disk may be gone
+            with contextlib.suppress(Exception):
+                self.kill()
         shutil.rmtree(self.data, ignore_errors=True)
         shutil.rmtree(self._root, ignore_errors=True)
 
@@ -129,15 +135,14 @@ class PostgresNode:
         path.write_text("".join(f"{key} = {value}\n" for key, value in settings.items()), encoding="utf-8")
         self._own(path)
 
-    def _pid(self) -> int:
-        return int((self.data / "postmaster.pid").read_text(encoding="utf-8").split()[0])
-
     def _is_ours(self) -> None:
         """It detaches itself, and comes back to a process that adopts orphans: nobody may take it for one."""
         from awf.infrastructure.processes.descendants import household
 
+        text = (self.data / "postmaster.pid").read_text(encoding="utf-8")
+        self._number = int(text.split()[0])
         with household.lock:
-            household.own.add(self._pid())
+            household.own.add(self._number)
 
     def _until(self, check: Any) -> None:
         end = time.monotonic() + _PATIENCE_SECONDS

@@ -15,7 +15,7 @@ class SlowLine:
         """`delay`: by how many seconds everything that is said comes later, in either direction."""
         self._target = port
         self._delay = delay
-        self._open = threading.Event()  # set: what is said passes
+        self._open = asyncio.Event()  # set: what is said passes
         self._open.set()
         self._ready = threading.Event()
         self._loop = asyncio.new_event_loop()
@@ -34,11 +34,11 @@ class SlowLine:
 
     def hush(self) -> None:
         """Connections stay, and new ones are taken; nothing that is said arrives."""
-        self._open.clear()
+        self._loop.call_soon_threadsafe(self._open.clear)
 
     def speak(self) -> None:
         """What was said meanwhile arrives now."""
-        self._open.set()
+        self._loop.call_soon_threadsafe(self._open.set)
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -96,8 +96,7 @@ class SlowLine:
     async def _next(self, said: asyncio.Queue[tuple[float, bytes]]) -> bytes:
         due, piece = await said.get()
         await asyncio.sleep(max(0.0, due - self._loop.time()))
-        while not self._open.is_set():
-            await asyncio.sleep(0.01)
+        await self._open.wait()
         return piece
 
 

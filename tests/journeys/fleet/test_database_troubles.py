@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 
@@ -20,9 +21,9 @@ def node():
     """A function that gives a PostgreSQL server that is not started yet."""
     made = []
 
-    def make(folder=None):
+    def make():
         try:
-            made.append(PostgresNode(folder))
+            made.append(PostgresNode())
         except ImportError as error:
             if os.environ.get("AWF_REQUIRE_PEERS") == "1":
                 raise
@@ -96,3 +97,81 @@ def test_a_worker_can_be_stopped_while_the_database_is_gone_and_its_runs_go_on_l
     fleet.worker()
     fleet.ended(run)
     assert fleet.trace() == ["a", "b", "b", "c"]
+
+
+# -- full ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_full_database_stops_runs_and_they_go_on_when_there_is_room(node, small_disk, fleet_over, until):
+    server = node()
+    disk = small_disk("100m", at=server.data)
+    server.start()
+    fleet = fleet_over(server.url())
+    worker = fleet.worker()
+    big = "head -c 200000 /dev/urandom | base64 -w 0"
+    fleet.steps("x", "echo a >> trace", WAIT, f"echo c >> trace; {big}", f"echo d >> trace; {big}")
+    runs = [fleet.submit("./x.yaml") for _ in range(3)]
+    until(lambda: fleet.trace().count("b") == 3, "three runs at work")
+    filling = disk / "filling"
+    fill(filling)
+    fleet.touch("go")
+    until(lambda: "cannot be written" in worker.err.read_text(), "the worker that tells")
+    assert "It is tried again" in worker.err.read_text()
+    fleet.awf("run", "./x.yaml").one_error("SYSTEM.STORE.WRITE_FAILED")
+    filling.unlink()
+    for run in runs:
+        fleet.ended(run)
+    stopped = next(run["id"] for run in fleet.history() if run["id"] not in runs)
+    fleet.awf("resume", stopped).succeeded()
+    assert fleet.trace().count("a") == 4, (
+        fleet.trace()
+    )  # what was at work may begin again; what was finished does not
+    fleet.ended(fleet.submit("./x.yaml"))
+
+
+def fill(path):
+    """Until nothing more fits."""
+    with path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+
+
+# -- slow ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_slow_database_only_makes_runs_slow(node, slow_line, fleet_over, until):
+    server = node().start()
+    near = server.url()
+    fleet = fleet_over(near)
+    fleet.worker().send(signal.SIGTERM)  # it has made the tables, some hundred statements
+    line = slow_line(server.port, delay=0.05)
+    fleet.environment["AWF_DATABASE_URL"] = server.url(by=line.place)
+    fleet.worker("--concurrency", "2")
+    fleet.steps("x", "echo a >> trace", "echo b >> trace; echo said", "echo {{ states.b.output }} >> trace")
+    told = fleet.awf("run", "./x.yaml", "--submit", "--follow", "-o", "ndjson").succeeded().events()
+    assert [event["seq"] for event in told] == list(range(1, len(told) + 1))
+    assert told[-1]["type"] == "workflow.completed"
+    assert fleet.trace() == ["a", "b", "said"]
+    assert line.carried > 0
+    fleet.environment["AWF_DATABASE_URL"] = near
+    assert [run["status"] for run in fleet.history()] == ["completed"]
+
+
+def test_a_database_that_says_nothing_for_a_while_is_waited_for(node, slow_line, fleet_over, until):
+    server = node().start()
+    line = slow_line(server.port)
+    fleet = fleet_over(server.url(by=line.place))
+    worker = fleet.worker()
+    fleet.steps("x", "echo a >> trace", WAIT, "echo c >> trace")
+    following = fleet.start("run", "./x.yaml", "--submit", "--follow", "-o", "ndjson")
+    until(lambda: "b" in fleet.trace(), "the second step")
+    line.hush()
+    before = line.carried
+    fleet.touch("go")
+    until(lambda: not fleet.commands(), "the end of the step while nobody answers")
+    until(lambda: line.carried > before, "what nobody hears")
+    assert fleet.trace() == ["a", "b"]
+    line.speak()
+    assert following.wait().status == 0, following.err.read_text()
+    assert fleet.trace() == ["a", "b", "c"]
+    assert worker.alive

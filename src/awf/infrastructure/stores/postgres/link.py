@@ -82,6 +82,8 @@ class Link:
         self._failed: dict[Claim, AwfError] = {}
         self._pumping: asyncio.Task[None] | None = None
         self._patience = _PATIENCE_SECONDS
+        self._gone_since: float | None = None
+        self._looking: asyncio.Future[Any] | None = None
         self._was_connected = False
         self.rejoined = float("-inf")  # when a lost connection was made anew, by the clock of the loop
         self.ear = Ear(url, self._broken)
@@ -217,17 +219,26 @@ class Link:
     # -- the connection --------------------------------------------------------------------------------------------
 
     async def _patiently(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        began, pause = self._loop.time(), _PAUSE_SECONDS[0]
+        pause = _PAUSE_SECONDS[0]
         while True:
             try:
                 async with asyncio.timeout(_ANSWER_SECONDS):
-                    return await work(await self._connected())
+                    result = await work(await self._connected())
             except Exception as error:
-                if not is_passing(error) or self._loop.time() > began + self._patience:
+                if not is_passing(error) or self._is_hopeless():
                     raise
                 await self._drop()
+            else:
+                self._gone_since = None
+                return result
             await asyncio.sleep(pause)
             pause = min(pause * 2, _PAUSE_SECONDS[1])
+
+    def _is_hopeless(self) -> bool:
+        """All that stands in the line waits together: the last of it no longer than the first."""
+        if self._gone_since is None:
+            self._gone_since = self._loop.time()
+        return self._loop.time() > self._gone_since + self._patience
 
     def hurry(self) -> None:
         """This process is to end: a database that is gone is not waited for any longer than a moment."""
@@ -252,7 +263,8 @@ class Link:
 
     def _broken(self) -> None:
         """The ear noticed that the database went away: its locks must be taken again before others wonder."""
-        self.do(lambda connection: connection.execute("SELECT 1"))
+        if self._looking is None or self._looking.done():
+            self._looking = self.do(lambda connection: connection.execute("SELECT 1"))
 
     async def close(self) -> None:
         await self.ear.close()

@@ -54,7 +54,9 @@ def command(concurrency: int, queues: str, tags: str, name: str, drain: int, **f
     import asyncio
 
     plan = {"concurrency": concurrency, "queues": names_in(queues), "tags": names_in(tags), "name": name}
-    return asyncio.run(_work(make_app(**flags), plan, drain))
+    status = asyncio.run(_work(make_app(**flags), plan, drain))
+    _leave_stuck_threads(status)
+    return status
 
 
 async def _work(app: App, plan: dict[str, Any], drain: int) -> int:
@@ -83,3 +85,18 @@ async def _work(app: App, plan: dict[str, Any], drain: int) -> int:
     finally:
         await app.close()
     return 0
+
+
+def _leave_stuck_threads(status: int) -> None:
+    """Threads of the queue's library wait for a database that is gone, for ever; everything is done without them."""
+    import logging
+    import os
+    import sys
+    import threading
+
+    if all(thread.daemon or thread is threading.main_thread() for thread in threading.enumerate()):
+        return
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status)
