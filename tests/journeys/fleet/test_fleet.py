@@ -6,6 +6,8 @@ import json
 import signal
 import subprocess
 import sys
+import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -113,6 +115,46 @@ def test_what_a_killed_worker_left_is_finished_by_another_and_nothing_finished_r
     assert following.wait().status == 0
     assert [event["type"] for event in following.events()].count("workflow.resumed") == 1
     assert sorted(fleet.trace()) == ["a"] * 4 + ["b"] * 8 + ["c"] * 4
+
+
+def test_clocks_that_are_wrong_take_no_run_from_a_living_worker_and_show_in_no_time(fleet, until, tmp_path):
+    begun = time.time()
+    fleet.steps("x", "echo a >> trace", WAIT, "echo c >> trace")
+    workers = []
+    for skew, tag in ((-7200, "early"), (7200, "late")):
+        with_wrong_clock(fleet, tmp_path / tag, skew)
+        assert ("ahead of" if skew < 0 else "behind") in fleet.awf("doctor").stdout
+        workers.append(fleet.worker("--concurrency", "4", "--tags", tag))
+        runs = [submitted(fleet, "./x.yaml", "--tag", tag) for _ in range(2)]  # by a wrong clock, too
+        until(lambda: fleet.trace().count("b") == 2 * len(workers), "runs at work")
+    assert "running for 2h" not in fleet.awf("status", runs[0]).succeeded().stdout
+    assert len(fleet.awf("history", "--since", "30m", "-o", "json").json()) == 4
+    workers.pop(0).send(signal.SIGKILL)
+    with_wrong_clock(fleet, tmp_path / "another", 90000)
+    workers.append(fleet.worker("--tags", "early"))
+    until(lambda: fleet.trace().count("b") == 6, "two runs taken over, and only these")
+    del fleet.environment["PYTHONPATH"]
+    fleet.touch("go")
+    for run in fleet.history():
+        fleet.ended(run["id"])
+    assert sorted(fleet.trace()) == ["a"] * 4 + ["b"] * 6 + ["c"] * 4
+    for run in fleet.history():
+        times = [event["time"] for event in fleet.awf("logs", run["id"], "-o", "ndjson").events()]
+        for moment in (run["started_at"], run["finished_at"], *map(seconds, times)):
+            assert begun - 600 < moment < time.time() + 600
+
+
+def with_wrong_clock(fleet, folder, skew):
+    """Processes that are started from here on have it."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        f"import time\nhonest = time.time\ntime.time = lambda: honest() + {skew}\n", encoding="utf-8"
+    )
+    fleet.environment["PYTHONPATH"] = str(folder)
+
+
+def seconds(moment):
+    return datetime.fromisoformat(moment).timestamp() if isinstance(moment, str) else moment
 
 
 def test_a_worker_that_comes_back_under_its_name_takes_up_its_runs_and_tags_are_kept(fleet, until):
@@ -297,6 +339,22 @@ def test_the_runs_of_one_machine_move_into_the_database(fleet, until):
     fleet.awf("resume", failed).succeeded()
     assert (fleet.project / "key").read_text() == "hush-hush\n"
     assert fleet.trace() == ["a", "b", "b", "b"]
+
+
+def test_a_worker_that_is_older_than_the_database_does_not_start(fleet, database_url):
+    fleet.steps("x", "true")
+    fleet.awf("history").succeeded()
+    import psycopg
+
+    with psycopg.connect(database_url) as connection:
+        connection.execute("INSERT INTO awf.layout VALUES (999)")
+    for command in (("worker",), ("run", "./x.yaml", "--submit"), ("run", "./x.yaml"), ("history",)):
+        fleet.awf(*command).one_error("SYSTEM.STORE.NEWER")
+    assert "999" in fleet.awf("doctor").stdout
+    with psycopg.connect(database_url) as connection:
+        connection.execute("DELETE FROM awf.layout WHERE number = 999")
+    fleet.worker()
+    fleet.ended(submitted(fleet, "./x.yaml"))
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------

@@ -38,9 +38,10 @@ def command(
         raise AwfError(
             "USER.INPUT.USAGE", f"'{since}' is not a duration.", hint="Write --since 30m, 12h or 7d."
         )
-    runs = make_app(storage=storage).store.runs(
+    app = make_app(storage=storage)
+    runs = app.store.runs(
         RunFilter(
-            workflow=workflow, status=status or "", since=time.time() - age if age else 0.0, limit=limit
+            workflow=workflow, status=status or "", since=app.clock() - age if age else 0.0, limit=limit
         )
     )
     if output == "json":
