@@ -11,7 +11,10 @@ import socket
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["PostgresNode"]
 
@@ -64,9 +67,8 @@ class PostgresNode:
         self.begin()
         primary.execute("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
         primary.execute("SELECT pg_reload_conf()")
-        self._until(
-            lambda: primary.execute("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'") != []
-        )
+        following = "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'"
+        self._until(lambda: primary.execute(following) != [], "the standby does not follow")
         return self
 
     def begin(self) -> None:
@@ -76,14 +78,12 @@ class PostgresNode:
 
     def kill(self) -> None:
         """As if its machine had lost power: every process of it at once."""
-        import psutil
-
-        postmaster = psutil.Process(self._number)
-        family = [postmaster, *postmaster.children(recursive=True)]
+        children = Path(f"/proc/{self._number}/task/{self._number}/children")
+        family = [self._number, *map(int, children.read_text(encoding="utf-8").split())]
         for one in family:
-            with contextlib.suppress(psutil.Error):
-                one.send_signal(signal.SIGKILL)
-        psutil.wait_procs(family, _PATIENCE_SECONDS)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
+        self._until(lambda: not any(map(_is_alive, family)), "it does not die")
 
     def promote(self) -> None:
         self._control("promote")
@@ -144,12 +144,21 @@ class PostgresNode:
         with household.lock:
             household.own.add(self._number)
 
-    def _until(self, check: Any) -> None:
+    def _until(self, check: Callable[[], bool], trouble: str) -> None:
         end = time.monotonic() + _PATIENCE_SECONDS
         while not check():
             if time.monotonic() > end:
-                raise TimeoutError("the standby does not follow")
+                raise TimeoutError(trouble)
             time.sleep(0.05)
+
+
+def _is_alive(pid: int) -> bool:
+    """One that nobody has asked about any more counts as dead."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 def _free_port() -> int:

@@ -99,6 +99,31 @@ def test_a_worker_can_be_stopped_while_the_database_is_gone_and_its_runs_go_on_l
     assert fleet.trace() == ["a", "b", "b", "c"]
 
 
+def test_whoever_follows_is_told_when_the_database_does_not_come_back(node, fleet_over, until, tmp_path):
+    server = node().start()
+    fleet = fleet_over(server.url())
+    fleet.steps("x", WAIT)
+    fleet.worker()
+    impatient(fleet, tmp_path / "impatient")
+    following = fleet.start("run", "./x.yaml", "--submit", "--follow")
+    until(lambda: "b" in fleet.trace() and following.err.read_text(), "the run, and what is shown of it")
+    server.kill()
+    told = following.wait().one_error("SYSTEM.STORE.UNAVAILABLE")
+    assert "The run goes on without you" in told.stderr
+    server.begin()
+    fleet.touch("go")
+    fleet.ended(next(run["id"] for run in fleet.history()))
+
+
+def impatient(fleet, folder):
+    """Processes that are started from here on do not wait for a minute until they give up."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        "from awf.infrastructure.stores.postgres import runs\nruns._FOLLOW_SECONDS = 1.0\n", encoding="utf-8"
+    )
+    fleet.environment["PYTHONPATH"] = str(folder)
+
+
 # -- full ----------------------------------------------------------------------------------------------------------------
 
 

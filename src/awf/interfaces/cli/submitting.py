@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from awf.domain.errors import AwfError
 from awf.interfaces.cli.options import names_in
 
 if TYPE_CHECKING:
@@ -54,8 +55,6 @@ def submission_from(values: dict[str, Any]) -> Submission:
     wanted, follow, queue, tags = (values.pop(name) for name in ("submit", "follow", "queue", "tag"))
     given = [name for name, value in (("follow", follow), ("queue", queue), ("tag", tags)) if value]
     if given and not wanted:
-        from awf.domain.errors import AwfError
-
         raise AwfError("USER.INPUT.USAGE", f"--{given[0]} goes with --submit.", hint="Add --submit.")
     return Submission(wanted, follow, queue or "default", tuple(names_in(",".join(tags))))
 
@@ -120,6 +119,9 @@ def _follow(app: App, options: RunOptions, run_id: str) -> int:
     except KeyboardInterrupt:
         click.echo(f"The run goes on. Stop it with  awf cancel {run_id}", err=True)
         return 130
+    except AwfError:
+        click.echo(f"The run goes on without you. Watch it with  awf logs -f {run_id}", err=True)
+        raise
     finally:
         view.close()
         fresh.database.close()

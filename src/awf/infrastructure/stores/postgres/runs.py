@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["PostgresRunStore"]
 
 _LOOK_SECONDS = 1.0  # how long news are waited for before the run itself is looked at again
+_FOLLOW_SECONDS = 60.0  # whoever watches a run waits for the database as long as the run does
 _HELD = (
     "EXISTS (SELECT 1 FROM pg_locks l WHERE l.locktype='advisory' AND l.granted AND l.objsubid=1 AND l.database="
     "(SELECT oid FROM pg_database WHERE datname=current_database())"
@@ -167,6 +168,7 @@ class PostgresRunStore:
 
     def wait_for_news(self, run_id: str) -> None:
         """Returns when the run may have said something, at the latest after a moment."""
+        self._database.patience = _FOLLOW_SECONDS
         try:
             if self._news is None or self._followed != run_id:
                 self.stop_following()
