@@ -51,7 +51,8 @@ class Yard:
     def submit(self, file: str, count: int) -> float:
         """Hand over so many runs; seconds for each."""
         from awf.bootstrap import App
-        from awf.bootstrap.workers import hand_over, open_queue, queue_name
+        from awf.bootstrap.workers import hand_over, open_queue
+        from awf.domain.run_queue import QueueName
 
         async def all_of_them() -> float:
             app = App(cwd=str(self.stage.folder), environment=self.environment)
@@ -63,7 +64,7 @@ class Yard:
                 for number in range(count + 1):
                     began = began if number != 1 else time.perf_counter()  # the first one opens the queue
                     prepared = await app.execution.start(program, {}, services)
-                    await hand_over(prepared, queue, queue_name("default"), {})
+                    await hand_over(prepared, queue, QueueName("default"), {})
                 return (time.perf_counter() - began) / count
             finally:
                 queue.close()

@@ -83,9 +83,9 @@ def small_disk(tmp_path):
     """A function that gives a folder on a disk of its own, of the size given."""
     mounted = []
 
-    def make(size: str, *, read_only: bool = False) -> Path:
-        folder = tmp_path / f"disk-{len(mounted)}"
-        folder.mkdir()
+    def make(size: str, *, read_only: bool = False, at: Path | None = None) -> Path:
+        folder = at or tmp_path / f"disk-{len(mounted)}"
+        folder.mkdir(exist_ok=at is not None)
         options = f"size={size},mode=0700,uid={os.getuid()}" + (",ro" if read_only else "")
         command = ["mount", "-t", "tmpfs", "-o", options, "journey", str(folder)]
         try:

@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, Any, cast
 from awf.bootstrap.app import App
 from awf.domain.errors import AwfError
 from awf.domain.redaction import JointMasker, Masker
+from awf.domain.run_queue import served_queues
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from awf.application.running.service import Prepared
-    from awf.infrastructure.fleet import FleetWorker, QueueName, RunQueue
+    from awf.domain.run_queue import QueueName
+    from awf.infrastructure.fleet import FleetWorker, RunQueue
     from awf.infrastructure.stores.postgres.database import PostgresDatabase
     from awf.infrastructure.stores.postgres.moving import Moved
     from awf.infrastructure.stores.postgres.owned_run import PostgresRun
 
-__all__ = ["RunHost", "copy_runs_to_database", "hand_over", "open_queue", "queue_name", "require_database"]
+__all__ = ["RunHost", "copy_runs_to_database", "hand_over", "open_queue", "require_database"]
 
 _LOOK_SECONDS = 0.5
 _MOST_DEATHS = 9  # of workers in a row, before a run is taken for the reason
@@ -76,13 +78,6 @@ def copy_runs_to_database(app: App) -> Moved:
         target.close()
 
 
-def queue_name(queue: str, tag: str = "") -> QueueName:
-    """Raises when it is no name."""
-    from awf.infrastructure.fleet.names import QueueName
-
-    return QueueName.checked(queue, tag)
-
-
 async def hand_over(prepared: Prepared, queue: RunQueue, name: QueueName, options: Mapping[str, Any]) -> str:
     """Give a run that is ready to the workers of a queue; its id."""
     owned = cast("PostgresRun", prepared.owned)
@@ -111,11 +106,15 @@ class RunHost:
         from awf.infrastructure.fleet import FleetWorker, WorkerPlan
         from awf.infrastructure.fleet.worker import Locks
 
-        served = [queue_name(queue, tag) for queue in queues for tag in ("", *tags)]
         link = self._database.link
         known = name or f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(3)}"
-        plan = WorkerPlan(known, served, concurrency)
-        return FleetWorker(self._database.url, plan, Locks(link.hold, link.let_go), self.carry_out)
+        plan = WorkerPlan(known, served_queues(queues, tags), concurrency)
+        return FleetWorker(
+            self._database.url,
+            plan,
+            Locks(link.hold, link.let_go, lambda: link.rejoined, link.hurry),
+            self.carry_out,
+        )
 
     async def carry_out(self, run_id: str) -> dict[str, Any]:
         """One run, from where it stands to its end."""

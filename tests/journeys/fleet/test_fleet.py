@@ -6,6 +6,8 @@ import json
 import signal
 import subprocess
 import sys
+import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -16,32 +18,6 @@ from awf.testing.acp_wire import WireChecker
 pytestmark = pytest.mark.journey
 
 WAIT = "echo b >> trace; until test -e go; do sleep 0.02; done; echo end of b"
-
-
-@pytest.fixture
-def fleet(journey, database_url, until):
-    """A journey whose store is a database that workers share."""
-    journey.environment["AWF_DATABASE_URL"] = database_url
-
-    def worker(*arguments):
-        running = journey.start("worker", *arguments)
-        until(lambda: "takes runs" in running.err.read_text() or not running.alive, "a worker")
-        assert running.alive, running.err.read_text()
-        return running
-
-    def status(run_id):
-        return journey.run_record(run_id)["status"]
-
-    def ended(run_id, how="completed"):
-        until(lambda: status(run_id) == how, f"{run_id} {how}")
-
-    journey.worker, journey.status_of, journey.ended = worker, status, ended
-    yield journey
-    for running in journey._started:
-        if running.alive:
-            running.send(signal.SIGTERM)
-    for running in journey._started:
-        running.wait()
 
 
 def submitted(fleet, *arguments):
@@ -141,6 +117,46 @@ def test_what_a_killed_worker_left_is_finished_by_another_and_nothing_finished_r
     assert sorted(fleet.trace()) == ["a"] * 4 + ["b"] * 8 + ["c"] * 4
 
 
+def test_clocks_that_are_wrong_take_no_run_from_a_living_worker_and_show_in_no_time(fleet, until, tmp_path):
+    begun = time.time()
+    fleet.steps("x", "echo a >> trace", WAIT, "echo c >> trace")
+    workers = []
+    for skew, tag in ((-7200, "early"), (7200, "late")):
+        with_wrong_clock(fleet, tmp_path / tag, skew)
+        assert ("ahead of" if skew < 0 else "behind") in fleet.awf("doctor").stdout
+        workers.append(fleet.worker("--concurrency", "4", "--tags", tag))
+        runs = [submitted(fleet, "./x.yaml", "--tag", tag) for _ in range(2)]  # by a wrong clock, too
+        until(lambda: fleet.trace().count("b") == 2 * len(workers), "runs at work")
+    assert "running for 2h" not in fleet.awf("status", runs[0]).succeeded().stdout
+    assert len(fleet.awf("history", "--since", "30m", "-o", "json").json()) == 4
+    workers.pop(0).send(signal.SIGKILL)
+    with_wrong_clock(fleet, tmp_path / "another", 90000)
+    workers.append(fleet.worker("--tags", "early"))
+    until(lambda: fleet.trace().count("b") == 6, "two runs taken over, and only these")
+    del fleet.environment["PYTHONPATH"]
+    fleet.touch("go")
+    for run in fleet.history():
+        fleet.ended(run["id"])
+    assert sorted(fleet.trace()) == ["a"] * 4 + ["b"] * 6 + ["c"] * 4
+    for run in fleet.history():
+        times = [event["time"] for event in fleet.awf("logs", run["id"], "-o", "ndjson").events()]
+        for moment in (run["started_at"], run["finished_at"], *map(seconds, times)):
+            assert begun - 600 < moment < time.time() + 600
+
+
+def with_wrong_clock(fleet, folder, skew):
+    """Processes that are started from here on have it."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        f"import time\nhonest = time.time\ntime.time = lambda: honest() + {skew}\n", encoding="utf-8"
+    )
+    fleet.environment["PYTHONPATH"] = str(folder)
+
+
+def seconds(moment):
+    return datetime.fromisoformat(moment).timestamp() if isinstance(moment, str) else moment
+
+
 def test_a_worker_that_comes_back_under_its_name_takes_up_its_runs_and_tags_are_kept(fleet, until):
     fleet.steps("x", "echo a >> trace", WAIT)
     for life in range(3):
@@ -213,6 +229,33 @@ def test_a_tagged_run_waits_for_a_worker_that_has_the_tag(fleet, until):
     fleet.worker("--tags", "gpu,big")
     fleet.ended(tagged)
     assert fleet.trace() == ["", "the one with the tag"]
+
+
+def test_a_run_with_several_tags_waits_for_a_worker_that_has_them_all(fleet, until, database_url):
+    fleet.steps("x", "echo $WHO >> trace")
+    many = ",".join(f"t{number}" for number in range(12))
+    fleet.environment["WHO"] = "some"
+    fleet.worker("--tags", "gpu")
+    fleet.worker("--tags", f"big,{many}")
+    both = submitted(fleet, "./x.yaml", "--tag", "gpu", "--tag", "big")
+    many_of_one = submitted(fleet, "./x.yaml", "--tag", "t11,t3", "--tag", "big,t7")
+    fleet.ended(many_of_one)
+    assert fleet.status_of(both) == "queued"
+    waits = "waiting for a worker with all the tags big, gpu"
+    assert waits in fleet.awf("status", both).succeeded().stdout
+    assert waits in fleet.awf("history").succeeded().stdout
+    fleet.environment["WHO"] = "the one with both"
+    fleet.worker("--tags", "gpu,other,big")
+    fleet.ended(both)
+    assert fleet.trace() == ["some", "the one with both"]
+    from dbos import DBOSClient
+
+    client = DBOSClient(system_database_url=database_url, application_name="awf")
+    try:
+        asked_for = {"awf-default", "awf-default#big+gpu", "awf-default#big+t11+t3+t7"}
+        assert {queue.name for queue in client.list_queues()} == asked_for
+    finally:
+        client.destroy()
 
 
 def test_a_worker_that_is_asked_to_stop_lets_runs_end_and_hands_back_the_rest(fleet, until):
@@ -299,6 +342,22 @@ def test_the_runs_of_one_machine_move_into_the_database(fleet, until):
     assert fleet.trace() == ["a", "b", "b", "b"]
 
 
+def test_a_worker_that_is_older_than_the_database_does_not_start(fleet, database_url):
+    fleet.steps("x", "true")
+    fleet.awf("history").succeeded()
+    import psycopg
+
+    with psycopg.connect(database_url) as connection:
+        connection.execute("INSERT INTO awf.layout VALUES (999)")
+    for command in (("worker",), ("run", "./x.yaml", "--submit"), ("run", "./x.yaml"), ("history",)):
+        fleet.awf(*command).one_error("SYSTEM.STORE.NEWER")
+    assert "999" in fleet.awf("doctor").stdout
+    with psycopg.connect(database_url) as connection:
+        connection.execute("DELETE FROM awf.layout WHERE number = 999")
+    fleet.worker()
+    fleet.ended(submitted(fleet, "./x.yaml"))
+
+
 # -- bad input ---------------------------------------------------------------------------------------------------------
 
 
@@ -307,6 +366,8 @@ def test_what_workers_need_is_told(fleet, tmp_path):
     fleet.awf("run", "./x.yaml", "--follow").one_error("USER.INPUT.USAGE")
     fleet.awf("run", "./x.yaml", "--submit", "--queue", "Bad Name").one_error("USER.INPUT.INVALID_FORMAT")
     fleet.awf("worker", "--tags", "a/b").one_error("USER.INPUT.INVALID_FORMAT")
+    fleet.awf("worker", "--queues", ",").one_error("USER.INPUT.INVALID_FORMAT")
+    fleet.awf("run", "./x.yaml", "--submit", "--tag", "a,b,c,d,e").one_error("USER.INPUT.INVALID_FORMAT")
     assert fleet.history() == []
     fleet.worker("--name", "one")
     fleet.awf("worker", "--name", "one").one_error("USER.WORKER.NAME_TAKEN")

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from awf.bootstrap import App
-from awf.bootstrap.workers import hand_over, open_queue, queue_name
+from awf.bootstrap.workers import hand_over, open_queue
 from awf.domain.ports.run_store import RunFilter
+from awf.domain.run_queue import QueueName
 
 CASES = int(os.environ.get("AWF_FLEET_CASES", "24"))
 pytestmark = pytest.mark.journey
@@ -51,7 +52,7 @@ async def undisturbed(folder, environment):
 async def submit(folder, environment, queue):
     app = App(cwd=str(folder), environment=environment)
     try:
-        return await hand_over(await prepared(app), queue, queue_name("default"), {"yes": True})
+        return await hand_over(await prepared(app), queue, QueueName("default"), {"yes": True})
     finally:
         await app.close()
 

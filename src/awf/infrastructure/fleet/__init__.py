@@ -6,8 +6,7 @@ recovery, a result and the event that tells of it are one commit, and `awf run` 
 
 from __future__ import annotations
 
-from awf.infrastructure.fleet.names import QueueName
 from awf.infrastructure.fleet.submitting import RunQueue
 from awf.infrastructure.fleet.worker import FleetWorker, WorkerPlan
 
-__all__ = ["FleetWorker", "QueueName", "RunQueue", "WorkerPlan"]
+__all__ = ["FleetWorker", "RunQueue", "WorkerPlan"]

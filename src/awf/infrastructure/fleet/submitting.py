@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from awf.domain.errors import AwfError
-from awf.infrastructure.fleet.names import APPLICATION, VERSION, WORKFLOW, QueueName, dbos_url, require_dbos
+from awf.infrastructure.fleet.names import APPLICATION, VERSION, WORKFLOW, dbos_url, require_dbos
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     import sqlalchemy
     from dbos import DBOSClient
 
-__all__ = ["RunQueue"]
+    from awf.domain.run_queue import QueueName
+
+__all__ = ["POLL_SECONDS", "RunQueue"]
+
+POLL_SECONDS = 0.1
 
 _HAND_OVER = (
     "UPDATE awf.runs SET status='queued', queue=%s, options=%s, before=%s, submissions=submissions+1, owner=''"
@@ -55,6 +59,8 @@ class RunQueue:
     ) -> str:
         """Hand a run over, in one transaction with its place in the queue; the id of the durable workflow."""
         client = self._client
+        if queue.tags and client.retrieve_queue(str(queue)) is None:
+            self._announce(str(queue))
         assert self._engine is not None
         values = (str(queue), json.dumps(dict(options)), before, run_id, owner)
         with self._engine.begin() as connection:
@@ -77,6 +83,12 @@ class RunQueue:
                 run_id,
             )
         return name
+
+    def _announce(self, queue: str) -> None:
+        """Workers see it there and set its figures. Until then one run at a time: better than one that takes all."""
+        self._client.register_queue(
+            queue, worker_concurrency=1, polling_interval_sec=POLL_SECONDS, on_conflict="never_update"
+        )
 
     def hand_back(self, executor_id: str) -> int:
         """What a worker had claimed goes back to its queue; how many runs."""

@@ -10,17 +10,18 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from awf.domain.errors import AwfError
-from awf.infrastructure.fleet.names import APPLICATION, VERSION, WORKFLOW, QueueName, dbos_url, require_dbos
-from awf.infrastructure.fleet.submitting import RunQueue, quiet_dbos
+from awf.domain.run_queue import QueueName
+from awf.infrastructure.fleet.names import APPLICATION, VERSION, WORKFLOW, dbos_url, require_dbos
+from awf.infrastructure.fleet.submitting import POLL_SECONDS, RunQueue, quiet_dbos
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
 __all__ = ["FleetWorker", "Locks", "WorkerPlan"]
 
-_POLL_SECONDS = 0.1
 _SWEEP_SECONDS = 1.0
 _RETRY_SECONDS = 5.0
+_REJOIN_SECONDS = 5.0
 _LOCK, _NAME_LOCK = "worker", "worker name"
 _log = logging.getLogger("awf.worker")
 
@@ -30,11 +31,13 @@ class Locks(NamedTuple):
 
     hold: Callable[[str, str], Awaitable[bool]]
     let_go: Callable[[str, str], Awaitable[None]]
+    rejoined: Callable[[], float]  # when a lost connection was made anew, by the clock of the loop
+    hurry: Callable[[], None]  # a database that is gone is not waited for any longer
 
 
 class WorkerPlan(NamedTuple):
     name: str  # of this worker alone
-    queues: Sequence[QueueName]
+    queues: Sequence[QueueName]  # all that it may serve; most of them nobody has asked for
     concurrency: int
 
 
@@ -53,6 +56,8 @@ class FleetWorker:
         self._active: set[asyncio.Task[dict[str, Any]]] = set()
         self._sweeping: asyncio.Task[None] | None = None
         self._draining = False
+        self._listening = frozenset(map(str, plan.queues))
+        self._served: set[str] = set()
         # Never the same twice: DBOS would take up what one of that id had claimed, past its queue and its tag.
         self._executor = f"{plan.name}.{secrets.token_hex(4)}"
 
@@ -62,7 +67,11 @@ class FleetWorker:
 
     @property
     def queues(self) -> Sequence[str]:
-        return [f"{one.queue} ({one.tag})" if one.tag else one.queue for one in self._plan.queues]
+        return [one.queue for one in self._plan.queues if not one.tags]
+
+    @property
+    def tags(self) -> Sequence[str]:
+        return list(dict.fromkeys(tag for one in self._plan.queues for tag in one.tags))
 
     async def start(self) -> None:
         """From here on runs are taken. Two workers cannot have one name."""
@@ -103,15 +112,30 @@ class FleetWorker:
             return await DBOS.run_step_async({"name": "walk", "preemptible": True}, self._walk, run_id)
 
         del run
-        DBOS.listen_queues([str(queue) for queue in self._plan.queues])
+        DBOS.listen_queues(list(self._listening))
         DBOS.launch()  # in this thread: the runs are then walked on this event loop
-        for queue in self._plan.queues:
-            await DBOS.register_queue_async(
-                str(queue),
-                worker_concurrency=self._plan.concurrency,
-                polling_interval_sec=_POLL_SECONDS,
-                on_conflict="always_update",
-            )
+        for queue in self.queues:
+            await self._serve(str(QueueName(queue)))
+        await self._look_for_queues()
+
+    async def _serve(self, queue: str) -> None:
+        from dbos import DBOS
+
+        self._served.add(queue)
+        await DBOS.register_queue_async(
+            queue,
+            worker_concurrency=self._plan.concurrency,
+            polling_interval_sec=POLL_SECONDS,
+            on_conflict="always_update",
+        )
+
+    async def _look_for_queues(self) -> None:
+        """Those of tags are there once somebody asks for the tags."""
+        from dbos import DBOS
+
+        for queue in await DBOS.list_queues_async():
+            if queue.name in self._listening and queue.name not in self._served:
+                await self._serve(queue.name)
 
     async def _walk(self, run_id: str) -> dict[str, Any]:
         async with self._slots:
@@ -147,12 +171,18 @@ class FleetWorker:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
             try:
+                await self._look_for_queues()
                 await self.sweep()
             except Exception as error:  # noqa: BLE001  the database may be away; the next round tries again
                 _log.warning("cannot look after other workers: %s", error)
 
     async def sweep(self) -> int:
-        """Hand on what dead workers had claimed; how many runs."""
+        """Hand on what dead workers had claimed; how many runs.
+
+        After a database has restarted or failed over nobody holds a lock at first: all get a while to come back.
+        """
+        if asyncio.get_running_loop().time() < self._locks.rejoined() + _REJOIN_SECONDS:
+            return 0
         pending = await _claimed()
         handed = 0
         for name in {one.executor_id for one in pending} - {self._executor, None}:
@@ -187,6 +217,7 @@ class FleetWorker:
         own = ThreadPoolExecutor(1, "awf-drain")  # the loop's threads are those of DBOS, and end with it
         stopping = loop.run_in_executor(own, _stop_taking, int(seconds) + 30)
         await self._all_ended(seconds, hurry)
+        self._locks.hurry()
         if self._active:
             leave()
             await asyncio.wait(set(self._active))
@@ -207,6 +238,9 @@ class FleetWorker:
         queue = RunQueue(self._url)
         try:
             count = queue.hand_back(self._executor)
+        except Exception as error:  # noqa: BLE001  those who sweep do it when the database is back
+            _log.warning("runs cannot be handed back, other workers will take them over: %s", error)
+            count = 0
         finally:
             queue.close()
         if count:

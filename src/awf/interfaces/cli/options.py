@@ -19,6 +19,7 @@ __all__ = [
     "input_option",
     "listing_options",
     "make_app",
+    "names_in",
     "parse_inputs",
     "person_name",
     "require_text",
@@ -50,6 +51,11 @@ def listing_options(*formats: str) -> Callable[[Callable[..., Any]], Callable[..
 def input_option(function: Callable[..., Any]) -> Callable[..., Any]:
     text = "An input; @FILE takes the value from a file. Repeat for more."
     return click.option("-i", "--input", "given", multiple=True, metavar="NAME=VALUE", help=text)(function)
+
+
+def names_in(written: str) -> list[str]:
+    """Names by commas."""
+    return [name for part in written.split(",") if (name := part.strip())]
 
 
 def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from awf.domain.errors import AwfError
+from awf.interfaces.cli.options import names_in
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -22,7 +25,7 @@ class Submission(NamedTuple):
     wanted: bool
     follow: bool
     queue: str
-    tag: str
+    tags: tuple[str, ...]
 
 
 def submit_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -36,7 +39,10 @@ def submit_options(function: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--follow", is_flag=True, help="With --submit: show the run until it ends."),
             click.option("--queue", metavar="NAME", help="With --submit: the queue.  [default: default]"),
             click.option(
-                "--tag", metavar="NAME", help="With --submit: only a worker that has this tag may take it."
+                "--tag",
+                metavar="NAME",
+                multiple=True,
+                help="With --submit: only a worker that has this tag may take it; several times, or by commas: all of them.",
             ),
         ]
     ):
@@ -46,13 +52,11 @@ def submit_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def submission_from(values: dict[str, Any]) -> Submission:
     """Take these options out of a command's arguments."""
-    wanted, follow, queue, tag = (values.pop(name) for name in ("submit", "follow", "queue", "tag"))
-    given = [name for name, value in (("follow", follow), ("queue", queue), ("tag", tag)) if value]
+    wanted, follow, queue, tags = (values.pop(name) for name in ("submit", "follow", "queue", "tag"))
+    given = [name for name, value in (("follow", follow), ("queue", queue), ("tag", tags)) if value]
     if given and not wanted:
-        from awf.domain.errors import AwfError
-
         raise AwfError("USER.INPUT.USAGE", f"--{given[0]} goes with --submit.", hint="Add --submit.")
-    return Submission(wanted, follow, queue or "default", tag or "")
+    return Submission(wanted, follow, queue or "default", tuple(names_in(",".join(tags))))
 
 
 def submit(
@@ -70,7 +74,10 @@ def submit(
     if options.output in {"json", "ndjson"}:
         from awf.interfaces.cli.rendering.json_text import write_json
 
-        write_json(sys.stdout, {"run_id": run_id, "status": "queued", "queue": submission.queue})
+        write_json(
+            sys.stdout,
+            {"run_id": run_id, "status": "queued", "queue": submission.queue, "tags": submission.tags},
+        )
     else:
         print(run_id)
         if options.output == "text" and sys.stderr.isatty():
@@ -84,9 +91,10 @@ async def _handed_over(
     submission: Submission,
     prepare: Callable[[RunServices], Awaitable[Prepared]],
 ) -> str:
-    from awf.bootstrap.workers import hand_over, open_queue, queue_name
+    from awf.bootstrap.workers import hand_over, open_queue
+    from awf.domain.run_queue import QueueName
 
-    name = queue_name(submission.queue, submission.tag)
+    name = QueueName.checked(submission.queue, submission.tags)
     queue = open_queue(app)
     try:
         services = app.run_services(app.nobody(), approve_all=options.yes, unattended=options.no_input)
@@ -111,6 +119,9 @@ def _follow(app: App, options: RunOptions, run_id: str) -> int:
     except KeyboardInterrupt:
         click.echo(f"The run goes on. Stop it with  awf cancel {run_id}", err=True)
         return 130
+    except AwfError:
+        click.echo(f"The run goes on without you. Watch it with  awf logs -f {run_id}", err=True)
+        raise
     finally:
         view.close()
         fresh.database.close()

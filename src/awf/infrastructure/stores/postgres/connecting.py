@@ -29,7 +29,13 @@ CONNECT_SECONDS = 10
 # What passes by itself: the server restarts, a standby takes over, a connection breaks, two transactions collide.
 _PASSING = ("08", "57P", "40001", "40P01", "25006", "53300")
 # A machine that vanishes without a word must not keep its locks: both ends look after each other.
-_ALIVE = {"keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+_ALIVE = {
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25000,  # what was sent and never acknowledged: keepalives do not look after that
+}
 _SERVER_ALIVE = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
 
 
@@ -47,6 +53,8 @@ def connection_words(url: str) -> str:
     except psycopg.Error as error:
         raise _bad_url(str(error).strip()) from error
     added: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "application_name": "awf", **_ALIVE}
+    if "," in str(given.get("host") or ""):  # a standby only reads, and may be listed first
+        added["target_session_attrs"] = "read-write"
     wanted = {name: value for name, value in added.items() if name not in given}
     options = f"{given.get('options') or ''} {_SERVER_ALIVE}".strip()
     return make_conninfo(url, **{**wanted, "options": options})
@@ -57,9 +65,14 @@ def describe(url: str) -> str:
     from psycopg.conninfo import conninfo_to_dict
 
     parts = conninfo_to_dict(url)
-    host = parts.get("host") or "localhost"
-    port = f":{parts['port']}" if parts.get("port") and not str(host).startswith("/") else ""
-    return f"postgresql://{host}{port}/{parts.get('dbname') or ''}"
+    hosts = str(parts.get("host") or "localhost").split(",")
+    ports = str(parts.get("port") or "").split(",")
+    ports = ports if len(ports) == len(hosts) else ports * len(hosts)
+    places = [
+        f"{host}:{port}" if port and not host.startswith("/") else host
+        for host, port in zip(hosts, ports, strict=False)
+    ]
+    return f"postgresql://{','.join(places)}/{parts.get('dbname') or ''}"
 
 
 def open_connection(url: str) -> psycopg.Connection[tuple[Any, ...]]:
@@ -90,6 +103,8 @@ def is_passing(error: BaseException) -> bool:
 
     if isinstance(error, AwfError):
         return error.code == "SYSTEM.STORE.UNAVAILABLE"
+    if isinstance(error, TimeoutError):  # it did not answer
+        return True
     if not isinstance(error, psycopg.Error):
         return False
     if error.sqlstate is None:  # it was not the server that said so
@@ -124,6 +139,8 @@ def why(error: object) -> str:
     """In a few words, without who may use it."""
     if isinstance(error, AwfError):
         return error.message.rstrip(".")
+    if isinstance(error, TimeoutError):
+        return "it does not answer"
     diagnostic = getattr(getattr(error, "diag", None), "message_primary", None)
     lines = [line.strip() for line in str(diagnostic or error).splitlines() if line.strip()]
     return "; ".join(lines[:2]).rstrip(".?") or type(error).__name__

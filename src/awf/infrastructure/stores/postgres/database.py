@@ -78,6 +78,7 @@ class PostgresDatabase:
         self.folder = folder
         self._link: Link | None = None
         self._gate: PostgresGateStore | None = None
+        self.patience = _PATIENCE_SECONDS
         self._reader: psycopg.Connection[tuple[Any, ...]] | None = open_connection(url)
         try:
             self.layout = migrate(self._reader, url)
@@ -118,7 +119,7 @@ class PostgresDatabase:
     def _patiently(
         self, work: Callable[[psycopg.Connection[tuple[Any, ...]]], T], *, writing: bool = False
     ) -> T:
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + self.patience
         while True:
             try:
                 return work(self.reader())

@@ -33,6 +33,8 @@ EventRow = tuple[str, int, str, str, bytes]
 T = TypeVar("T")
 _SOON_SECONDS = 0.02  # how long an event may wait for company
 _PATIENCE_SECONDS = 60.0  # how long a database may be gone before runs stop
+_HURRY_SECONDS = 10.0  # the same for one that is about to end
+_ANSWER_SECONDS = 60.0  # how long a server may be silent before it is taken for gone
 _PAUSE_SECONDS = (0.05, 2.0)
 _NOT_OWNER = "AW001"
 _RECORD = (
@@ -79,6 +81,11 @@ class Link:
         self._asked: set[int] = set()
         self._failed: dict[Claim, AwfError] = {}
         self._pumping: asyncio.Task[None] | None = None
+        self._patience = _PATIENCE_SECONDS
+        self._gone_since: float | None = None
+        self._looking: asyncio.Future[Any] | None = None
+        self._was_connected = False
+        self.rejoined = float("-inf")  # when a lost connection was made anew, by the clock of the loop
         self.ear = Ear(url, self._broken)
 
     # -- writing ---------------------------------------------------------------------------------------------------
@@ -212,24 +219,40 @@ class Link:
     # -- the connection --------------------------------------------------------------------------------------------
 
     async def _patiently(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        deadline, pause = self._loop.time() + _PATIENCE_SECONDS, _PAUSE_SECONDS[0]
+        pause = _PAUSE_SECONDS[0]
         while True:
             try:
-                return await work(await self._connected())
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    result = await work(await self._connected())
             except Exception as error:
-                if not is_passing(error) or self._loop.time() > deadline:
+                if not is_passing(error) or self._is_hopeless():
                     raise
                 await self._drop()
+            else:
+                self._gone_since = None
+                return result
             await asyncio.sleep(pause)
             pause = min(pause * 2, _PAUSE_SECONDS[1])
+
+    def _is_hopeless(self) -> bool:
+        """All that stands in the line waits together: the last of it no longer than the first."""
+        if self._gone_since is None:
+            self._gone_since = self._loop.time()
+        return self._loop.time() > self._gone_since + self._patience
+
+    def hurry(self) -> None:
+        """This process is to end: a database that is gone is not waited for any longer than a moment."""
+        self._patience = _HURRY_SECONDS
 
     async def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:
             self._connection = await open_waiting(self.url)
-            for (
-                key
-            ) in self._held:  # whoever took one meanwhile has become the owner, and the fence tells us so
+            # Whoever took one of our locks meanwhile has become the owner, and the fence tells us so.
+            for key in self._held:
                 await _try_lock(self._connection, key)
+            if self._was_connected:
+                self.rejoined = self._loop.time()
+            self._was_connected = True
         return self._connection
 
     async def _drop(self) -> None:
@@ -240,7 +263,8 @@ class Link:
 
     def _broken(self) -> None:
         """The ear noticed that the database went away: its locks must be taken again before others wonder."""
-        self.do(lambda connection: connection.execute("SELECT 1"))
+        if self._looking is None or self._looking.done():
+            self._looking = self.do(lambda connection: connection.execute("SELECT 1"))
 
     async def close(self) -> None:
         await self.ear.close()

@@ -11,6 +11,7 @@ from awf.domain.errors import AwfError
 from awf.domain.ports.run_store import OpenQuestion, RunFilter, StepRow, StoredEvent
 from awf.domain.redaction import Masker
 from awf.domain.run import RunRecord, StepResult
+from awf.domain.run_queue import QueueName
 from awf.infrastructure.stores.postgres.artifacts import output_here
 from awf.infrastructure.stores.postgres.connecting import is_passing, lock_key, open_connection
 from awf.infrastructure.stores.postgres.ear import MESSAGES
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["PostgresRunStore"]
 
 _LOOK_SECONDS = 1.0  # how long news are waited for before the run itself is looked at again
+_FOLLOW_SECONDS = 60.0  # whoever watches a run waits for the database as long as the run does
 _HELD = (
     "EXISTS (SELECT 1 FROM pg_locks l WHERE l.locktype='advisory' AND l.granted AND l.objsubid=1 AND l.database="
     "(SELECT oid FROM pg_database WHERE datname=current_database())"
@@ -89,14 +91,16 @@ class PostgresRunStore:
 
     def _seen(self, row: tuple[Any, ...]) -> RunRecord:
         """The record as a person should see it: what a dead owner left is interrupted, or waits for another worker."""
-        record, submitted = run_from_row(row), bool(row[-1])
+        record, queue = run_from_row(row), row[-1]
         masked = self._masker.mask_data(record.inputs)
         status, waiting = record.status, ""
         if status == "running":
             if not self.is_alive(record.id):
-                status = "queued" if submitted else "interrupted"
+                status = "queued" if queue else "interrupted"
             elif questions := self.questions(record.id):
                 status, waiting = "waiting", questions[0].message or questions[0].step
+        if status == "queued" and queue:
+            waiting = QueueName.parse(queue).awaited
         return msgspec.structs.replace(record, inputs=masked, status=status, waiting_for=waiting)
 
     def events(self, run_id: str, after: int = 0, limit: int = 1000) -> list[StoredEvent]:
@@ -164,6 +168,7 @@ class PostgresRunStore:
 
     def wait_for_news(self, run_id: str) -> None:
         """Returns when the run may have said something, at the latest after a moment."""
+        self._database.patience = _FOLLOW_SECONDS
         try:
             if self._news is None or self._followed != run_id:
                 self.stop_following()

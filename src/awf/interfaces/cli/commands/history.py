@@ -38,9 +38,10 @@ def command(
         raise AwfError(
             "USER.INPUT.USAGE", f"'{since}' is not a duration.", hint="Write --since 30m, 12h or 7d."
         )
-    runs = make_app(storage=storage).store.runs(
+    app = make_app(storage=storage)
+    runs = app.store.runs(
         RunFilter(
-            workflow=workflow, status=status or "", since=time.time() - age if age else 0.0, limit=limit
+            workflow=workflow, status=status or "", since=app.clock() - age if age else 0.0, limit=limit
         )
     )
     if output == "json":
@@ -66,6 +67,7 @@ def _took(run: RunRecord) -> str:
     from awf.interfaces.cli.rendering.figures import duration_text
 
     if run.finished_at is None:
-        return run.waiting_for and f"waiting for you: {run.waiting_for}"
+        whom = "" if run.status == "queued" else "you: "
+        return run.waiting_for and f"waiting for {whom}{run.waiting_for}"
     reason = f"  {run.error.code}" if run.error else ""
     return duration_text(int((run.finished_at - run.started_at) * 1000)) + reason

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import click
 
 from awf.interfaces.cli.options import (
@@ -27,7 +25,8 @@ def command(run_id: str, storage: str | None, output: str) -> int:
     from awf.interfaces.cli.rendering.status import status_lines
     from awf.interfaces.cli.stored import all_events
 
-    store = make_app(storage=storage).store
+    app = make_app(storage=storage)
+    store = app.store
     run = store.find(run_id)
     questions = store.questions(run.id) if run.status in {"waiting", "running"} else []
     if output == "json":
@@ -36,6 +35,8 @@ def command(run_id: str, storage: str | None, output: str) -> int:
     model = RunModel()
     for stamped in all_events(store, run.id):
         model.apply(stamped)
-    lines = status_lines(model, now=time.time(), status=run.status, color=use_color())
+    lines = status_lines(model, now=app.clock(), status=run.status, color=use_color())
+    if run.status == "queued" and run.waiting_for:
+        lines.append(f"waiting for {run.waiting_for}")
     echo_lines(lines, styled=True)
     return 0

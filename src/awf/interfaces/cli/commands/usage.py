@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import click
 
 from awf.interfaces.cli.options import echo_json, listing_options, make_app, storage_option
@@ -25,9 +23,8 @@ def command(since: str, workflow: str, storage: str | None, output: str) -> int:
     age = parse_duration(since)
     if age is None:
         raise AwfError("USER.INPUT.USAGE", f"'{since}' is not a duration.", hint="Write --since 12h or 7d.")
-    runs = make_app(storage=storage).store.runs(
-        RunFilter(workflow=workflow, since=time.time() - age, limit=1_000_000)
-    )
+    app = make_app(storage=storage)
+    runs = app.store.runs(RunFilter(workflow=workflow, since=app.clock() - age, limit=1_000_000))
     totals: dict[str, tuple[int, Usage | None]] = {}
     for run in runs:
         count, usage = totals.get(run.workflow, (0, None))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from awf.interfaces.cli.options import make_app, storage_option
+from awf.interfaces.cli.options import make_app, names_in, storage_option
 
 if TYPE_CHECKING:
     from awf.bootstrap import App
@@ -53,8 +53,10 @@ def command(concurrency: int, queues: str, tags: str, name: str, drain: int, **f
     """
     import asyncio
 
-    plan = {"concurrency": concurrency, "queues": _names(queues), "tags": _names(tags), "name": name}
-    return asyncio.run(_work(make_app(**flags), plan, drain))
+    plan = {"concurrency": concurrency, "queues": names_in(queues), "tags": names_in(tags), "name": name}
+    status = asyncio.run(_work(make_app(**flags), plan, drain))
+    _leave_stuck_threads(status)
+    return status
 
 
 async def _work(app: App, plan: dict[str, Any], drain: int) -> int:
@@ -76,7 +78,8 @@ async def _work(app: App, plan: dict[str, Any], drain: int) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, asked_to_stop)
         await worker.start()
-        click.echo(f"worker {worker.name} takes runs from {', '.join(worker.queues)}", err=True)
+        tags = f", also those for {', '.join(worker.tags)}" if worker.tags else ""
+        click.echo(f"worker {worker.name} takes runs from {', '.join(worker.queues)}{tags}", err=True)
         await stop.wait()
         await worker.drain(drain, host.leave, hurry)
     finally:
@@ -84,5 +87,16 @@ async def _work(app: App, plan: dict[str, Any], drain: int) -> int:
     return 0
 
 
-def _names(written: str) -> list[str]:
-    return [name for part in written.split(",") if (name := part.strip())]
+def _leave_stuck_threads(status: int) -> None:
+    """Threads of the queue's library wait for a database that is gone, for ever; everything is done without them."""
+    import logging
+    import os
+    import sys
+    import threading
+
+    if all(thread.daemon or thread is threading.main_thread() for thread in threading.enumerate()):
+        return
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status)
