@@ -18,20 +18,20 @@ def path(tmp_path):
 
 def test_a_change_is_seen_by_everyone_at_once(path):
     mine, yours = Stamp(path), Stamp(path)
-    before = yours.memory[:]
-    assert mine.memory[:] == before
+    before = yours.look()
+    assert mine.look() == before
     mine.change()
-    assert yours.memory[:] == mine.memory[:] != before
+    assert yours.look() == mine.look() != before
     mine.close()
-    assert yours.memory[:] != before
+    assert yours.look() != before
     yours.close()
 
 
 def test_it_stays_as_it_is_when_somebody_comes(path):
     mine = Stamp(path)
-    before = mine.memory[:]
+    before = mine.look()
     Stamp(path).close()
-    assert mine.memory[:] == before
+    assert mine.look() == before
     mine.close()
 
 
@@ -66,3 +66,13 @@ async def test_a_closed_store_has_no_version(tmp_path):
     for look in (store.contexts.version, store.changes):
         with pytest.raises(AwfError, match="closed"):
             look()
+
+
+async def test_a_mark_that_somebody_cuts_short_harms_nobody(tmp_path):
+    store = SqliteGateStore(str(tmp_path / "gate"))
+    before = store.contexts.version()
+    (tmp_path / "gate" / "gate.db.stamp").write_bytes(b"")
+    assert store.contexts.version() == before
+    await store.contexts.raise_label("c", Label("secret"), "t", 1.0)
+    assert store.contexts.version() != before
+    store.close()

@@ -32,7 +32,18 @@ _MOST = 256
 class Clearance:
     """Its label covers what the tool returns, and all that the tool requires is granted."""
 
-    __slots__ = ("_forms", "approvals", "changes", "grants", "label", "origin", "since", "turns", "until")
+    __slots__ = (
+        "_forms",
+        "_latest",
+        "approvals",
+        "changes",
+        "grants",
+        "label",
+        "origin",
+        "since",
+        "turns",
+        "until",
+    )
 
     def __init__(
         self,
@@ -49,16 +60,29 @@ class Clearance:
         self.approvals = coverage.approval_ids
         self.turns, self.changes = turns, changes  # when it was so
         self.since, self.until = period
-        self._forms: dict[int, tuple[CallForm, Decision]] = {}
+        self._forms: dict[tuple[object, ...], CallForm] = {}
+        self._latest: tuple[Decision, CallForm] | None = None
 
     def form(self, passage: Passage, decision: Decision, log: AuditLog) -> CallForm:
         """How its calls are recorded when this is decided."""
-        known = self._forms.get(id(decision))
+        latest = self._latest
+        if latest is not None and latest[0] is decision:
+            return latest[1]
+        said = (
+            decision.verdict,
+            decision.reason,
+            decision.rule,
+            decision.risk,
+            decision.code,
+            decision.shadowed,
+        )
+        known = self._forms.get(said)
         if known is None:
             if len(self._forms) >= _MOST:
                 self._forms.clear()
-            known = self._forms[id(decision)] = (log.form(decision_entry(passage, 0.5)), decision)
-        return known[0]
+            known = self._forms[said] = log.form(decision_entry(passage, 0.5))
+        self._latest = decision, known
+        return known
 
 
 class Clearing:

@@ -62,6 +62,7 @@ class Contexts:
         self._known: dict[str, SecurityContext] = {}
         self._labels: dict[str, Label] = {}  # of those that may be used as long as the version is the same
         self.turns = 0  # another number as soon as one of them may be another one
+        self._owed: dict[str, Label] = {}  # what is known here, and may not be in the store yet
         self._listeners: Listeners[LabelChange] = Listeners()
 
     def listen(self, listener: Callable[[LabelChange], None]) -> Callable[[], None]:
@@ -84,7 +85,9 @@ class Contexts:
 
     def label_at(self, context_id: str, version: int) -> Label | None:
         """The same where this is the version of the store. None: not known, or not as it was then."""
-        return self._labels.get(context_id) if self._fresh.seen == version else None
+        if context_id in self._owed or self._fresh.seen != version:
+            return None
+        return self._labels.get(context_id)
 
     def label_now(self, context_id: str) -> Label | None:
         """The same without any moment's delay: a secret that went to this agent through another process counts.
@@ -103,7 +106,7 @@ class Contexts:
         Raises `AwfError` when that is impossible.
         """
         known = self.label_now(context_id)
-        return known is not None and known.covers(label)
+        return known is not None and known.covers(label) and context_id not in self._owed
 
     async def load(self, context_id: str) -> Label:
         """Raises `AwfError`: USER.CONTEXT.INVALID, and USER.CONTEXT.UNKNOWN where only minted ones count."""
@@ -137,10 +140,17 @@ class Contexts:
         before = self.label_now(context_id)
         if before is None:
             before = await self.load(context_id)
-        if before.covers(label):
+        owed = self._owed.get(context_id)
+        if owed is None and before.covers(label):
             return before
+        wanted = self._owed[context_id] = label if owed is None else joined(owed, label)
         self._mix_in(context_id, label, by)
-        context = self._remember(await self._store.raise_label(context_id, label, by, self._clock()), by)
+        kept = await self._store.raise_label(context_id, wanted, by, self._clock())
+        if kept.label.covers(self._owed.get(context_id, PLAIN)):
+            self._owed.pop(
+                context_id, None
+            )  # what could not be kept stays owed, and is written by the next one
+        context = self._remember(kept, by)
         details = {"context": context_id, "tool_id": by, **_both(before, context.label)}
         await told(self._tell, "level_raised", details)
         return context.label
@@ -172,6 +182,7 @@ class Contexts:
         context = await self._store.reset(context_id)
         if before is None or context is None:
             raise _unknown(context_id)
+        self._owed.pop(context_id, None)
         self._forget()
         self._remember(context)
         details = {"context": context_id, "by": by, **_both(before.label, context.label)}

@@ -37,7 +37,7 @@ from awf.domain.audit import AuditUnavailable
 from awf.domain.canonical import canonical
 from awf.domain.errors import AwfError
 from awf.domain.label import PLAIN
-from awf.domain.mcp import with_meta
+from awf.domain.mcp import Verbatim, with_meta
 from awf.domain.policy import Decision
 from awf.domain.tool import ToolFailure
 
@@ -367,6 +367,8 @@ class Gate:
             open_call.ended(self._clock(), taken, sha256(encoded).hexdigest())
         except AuditUnavailable:
             return None
+        if type(raw) is Verbatim and len(raw.written) != len(encoded):
+            raw = dict(raw)  # its words may say more than what was looked at: a key twice
         return raw if tool.told is None else with_meta(raw, tool.told, tool.told_json)
 
     async def arrived(self, passage: Passage, result: ToolResult) -> ToolResult:

@@ -30,11 +30,17 @@ class Origins:
         self._default = default
         self._workspace = workspace
         self._subjects: dict[str, str] = {}  # by the key of a credential
-        self._made: dict[tuple[str, str, str, str, str], Origin] = {}
+        self._lasting: dict[str, str] = {}  # the same of those that are few
+        self._made: dict[tuple[str, str, str, str, str, str], Origin] = {}
 
-    def remember(self, key: str, subject: str) -> None:
-        """Whose credential a key stands for. Keys are new in every process, subjects are not."""
-        if self._subjects.get(key) == subject:
+    def remember(self, key: str, subject: str, *, lasting: bool = False) -> None:
+        """Whose credential a key stands for. Keys are new in every process, subjects are not.
+
+        Who is remembered for good need not be named with every request.
+        """
+        if lasting and self._lasting.get(key) != subject:
+            self._lasting[key] = subject
+        elif self._subjects.get(key) == subject:
             return
         kept = self._subjects if len(self._subjects) < KEPT else {}
         self._subjects = {**kept, key: subject}  # another one: who was met before is looked at again
@@ -44,18 +50,18 @@ class Origins:
         latest = client.origin
         if latest is not None and latest[0] is self._subjects and latest[1] == named:
             return latest[2]
-        known = client.key, named, client.name, client.profile, client.version
+        subject = self._lasting.get(client.key) or self._subjects.get(client.key, "")
+        known = client.key, subject, named, client.name, client.profile, client.version
         origin = self._made.get(known)
         if origin is None:
             if len(self._made) >= KEPT:
                 self._made.clear()
-            origin = self._made[known] = self._new(client, named[:LONGEST_CONTEXT])
+            origin = self._made[known] = self._new(client, subject, named[:LONGEST_CONTEXT])
         client.context = origin.context
         client.origin = self._subjects, named, origin
         return origin
 
-    def _new(self, client: Client, named: str) -> Origin:
-        subject = self._subjects.get(client.key, "")
+    def _new(self, client: Client, subject: str, named: str) -> Origin:
         context = named or (f"subject:{subject}" if subject else self._default)
         return Origin(
             context=context,

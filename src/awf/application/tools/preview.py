@@ -10,6 +10,7 @@ from awf.application.tools.offering import offered_tools
 from awf.application.tools.router import Observers
 from awf.domain.errors import AwfError
 from awf.domain.inputs import resolve_inputs
+from awf.domain.own_variables import handed_on
 from awf.domain.ports.expressions import ExpressionError
 from awf.domain.problem import suggest
 from awf.domain.workflow import AgentState
@@ -98,7 +99,7 @@ def _offered(
         state.mcp_proxy,
         render,
         root=os.path.normpath(os.path.join(services.cwd, folder)),
-        environment=services.environment,
+        environment=handed_on(services.environment),
         short_names=workflow.plugins,
     )
 

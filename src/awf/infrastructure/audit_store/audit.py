@@ -108,12 +108,14 @@ class SqliteAudit:
             spill, pending = self._spill, self._pending + 1
             if spill is None or spill.size + size > spill.room or (pending == 1 and not spill.is_there):
                 spill = self._new_spill()
+                if size > spill.room:
+                    raise AuditUnavailable("the entry is too long")
             if self._waiting + size > self._limit:
                 raise AuditUnavailable("too much waits to be merged into the audit's database")
             at = spill.size
-            spill.size = end = at + size
-            spill.memory[at + 1 : end] = line[1:]
+            spill.memory[at + 1 : at + size] = line[1:]
             spill.memory[at] = line[0]  # last: from now on it is one
+            spill.size = at + size
             self._waiting += size
             self._pending = pending
         if pending == 1:

@@ -58,21 +58,32 @@ def items_of(chunk: bytes, name: str, now: float) -> list[Item]:
     for data in lines_in(chunk):
         if data is None:
             kept.append(damage(name, now))
-        elif data.startswith(CALL):
-            end = data.index(b" ", 2)
-            place = waiting.pop(data[2:end], None)
-            if place is not None and type(kept[place]) is Begun:
-                kept[place] = None
-                kept.append(data[data.index(b" ", end + 1) + 1 :])
-            else:
-                _add(effect_in(data[end + 1 :]), place, kept)
-        elif data.startswith(DECISION):
-            request = data[2 : data.index(b" ", 2)]
-            waiting[request] = len(kept)
-            kept.append(Begun(request, data))
-        else:
-            _take(_entry(data, name, now), waiting, kept)
+            continue
+        try:
+            _sorted_in(data, name, now, waiting, kept)
+        except (ValueError, msgspec.DecodeError):  # a line that nobody of us wrote
+            kept.append(damage(name, now))
     return [item for item in kept if item is not None]
+
+
+def _sorted_in(
+    data: bytes, name: str, now: float, waiting: dict[bytes, int], kept: list[Item | None]
+) -> None:
+    if data.startswith(CALL):
+        end = data.index(b" ", 2)
+        place = waiting.pop(data[2:end], None)
+        if place is not None and type(kept[place]) is Begun:
+            whole = data[data.index(b" ", end + 1) + 1 :]
+            kept[place] = None
+            kept.append(whole)
+        else:
+            _add(effect_in(data[end + 1 :]), place, kept)
+    elif data.startswith(DECISION):
+        request = data[2 : data.index(b" ", 2)]
+        waiting[request] = len(kept)
+        kept.append(Begun(request, data))
+    else:
+        _take(_entry(data, name, now), waiting, kept)
 
 
 def _entry(data: bytes, name: str, now: float) -> AuditEntry:

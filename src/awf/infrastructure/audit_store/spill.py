@@ -56,8 +56,9 @@ class Spill:
 
     @property
     def is_there(self) -> bool:
-        """Nobody has removed it: what is written to a file without a name is lost with the process."""
-        return os.fstat(self.handle).st_nlink != 0
+        """Nobody has removed it, or cut it short: what is written to a file without a name is lost with the process."""
+        status = os.fstat(self.handle)
+        return status.st_nlink != 0 and status.st_size >= self.room
 
     def close(self) -> None:
         if self.handle >= 0:
@@ -96,9 +97,19 @@ def lines_in(chunk: bytes) -> Iterator[bytes | None]:
 
 
 def whole_lines(chunk: bytes) -> bytes:
-    """What is there of them."""
+    """What is there of them. A hole with more behind it is a line, too: one that does not have its checksum.
+
+    A line that is being written, or never was finished, has nothing behind it.
+    """
     end = chunk.find(b"\0")
-    return chunk[: chunk.rfind(b"\n", 0, end if end >= 0 else len(chunk)) + 1]
+    if end < 0:
+        return chunk[: chunk.rfind(b"\n") + 1]
+    good = chunk[: chunk.rfind(b"\n", 0, end) + 1]
+    if good:
+        return good
+    written = chunk.rstrip(b"\0")
+    behind = written.find(b"\n", end) + 1
+    return written[:behind] if behind < len(written) else b""
 
 
 class Found:

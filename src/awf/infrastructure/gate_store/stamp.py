@@ -1,12 +1,12 @@
-"""A mark in memory that all processes share: whoever has changed the store makes it another one.
+"""A mark that all processes share: whoever has changed the store makes it another one.
 
-Looking at it costs less than a microsecond, so it can be done with every call. It only says that something has changed; one
-that is missing (its writer was killed, or is a program that knows nothing of it) is made up for by a look into the store.
+Reading it costs about a microsecond, so it can be done with every call. It only says that something has changed; one that is
+missing (its writer was killed, or is a program that knows nothing of it) is made up for by a look into the store.
 """
 
 from __future__ import annotations
 
-import mmap
+import contextlib
 import os
 
 __all__ = ["Stamp"]
@@ -17,18 +17,31 @@ _SIZE = 16
 class Stamp:
     def __init__(self, path: str) -> None:
         """Raises `OSError`."""
+        self._path = path
         self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if os.fstat(self._handle).st_size < _SIZE:
+            self.change()
+
+    def look(self) -> bytes:
+        """It is not mapped into memory: a file that somebody cuts short must not end the process. Raises `OSError`."""
+        return os.pread(self._handle, _SIZE, 0)
+
+    def renew(self) -> None:
+        """Others use another file where somebody has removed this one. Raises `OSError`."""
         try:
-            if os.fstat(self._handle).st_size < _SIZE:
-                self.change()
-            self.memory = mmap.mmap(self._handle, _SIZE, prot=mmap.PROT_READ)
-        except BaseException:
-            os.close(self._handle)
-            raise
+            if os.path.samestat(os.stat(self._path), os.fstat(self._handle)):
+                return
+        except FileNotFoundError:
+            pass
+        self.close()
+        self.__init__(self._path)  # type: ignore[misc]
 
     def change(self) -> None:
-        os.pwrite(self._handle, os.urandom(_SIZE), 0)
+        """What was written is safe in any case; without the mark others see it a moment later."""
+        with contextlib.suppress(OSError):
+            os.pwrite(self._handle, os.urandom(_SIZE), 0)
 
     def close(self) -> None:
-        self.memory.close()
-        os.close(self._handle)
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)

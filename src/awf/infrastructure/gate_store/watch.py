@@ -6,6 +6,7 @@ is asked whether any other connection has written. Only then the counters are re
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 from math import inf
@@ -34,7 +35,6 @@ class ChangeWatch:
         except (sqlite3.Error, OSError) as error:
             raise unavailable(path, error) from error
         self._file = _identity(path)
-        self._memory = self._stamp.memory
         self._mark = b""
         self._changes = 0
         self._until = -inf
@@ -49,10 +49,10 @@ class ChangeWatch:
     def changes(self) -> int:
         """Another number as soon as anything has changed. Raises as `version` does."""
         try:
-            mark = self._memory[:]  # first: what is changed meanwhile shows the next time
-        except ValueError as error:
+            mark = self._stamp.look()  # first: what is changed meanwhile shows the next time
+        except OSError as error:
             raise unavailable(self._path, "it was closed") from error
-        if mark != self._mark or monotonic() >= self._until:
+        if mark != self._mark or not mark or monotonic() >= self._until:
             self._look(mark)
         return self._changes
 
@@ -67,6 +67,8 @@ class ChangeWatch:
     def _look(self, mark: bytes) -> None:
         if _identity(self._path) != self._file:
             raise unavailable(self._path, "it was moved or replaced while it was in use")
+        with contextlib.suppress(OSError):
+            self._stamp.renew()
         try:
             seen = self._connection.execute("PRAGMA data_version").fetchone()[0]
             if seen != self._seen:

@@ -332,7 +332,7 @@ async def test_whoever_was_let_in_by_name_or_token_alone_is_known_by_the_same_ke
     ):
         admission = door(**settings_)
         caller = await admission.admit(request)
-        assert admission.known(request) == caller.key
+        assert admission.known(request) == caller
 
 
 async def test_nobody_is_known_who_has_to_be_looked_at_each_time(door, asks):

@@ -102,19 +102,19 @@ class Admission:
         answer = await self._enter(request, host)
         return refusals.with_headers(answer, verdict.headers) if type(answer) is HttpReply else answer
 
-    def known(self, request: HttpRequest) -> str | None:
-        """The key of a caller from no page, who comes in with this head now and later; else None."""
+    def known(self, request: HttpRequest) -> Caller | None:
+        """A caller from no page, who comes in with this head now and later; else None."""
         if self._rate is not None:
             return None
         if request.client == "unix":
-            return _UNIX.key
+            return _UNIX
         host = request.headers.get("host", "")
         if type(self._verdicts.get((host, None))) is not _Welcome:
             return None
         if self._plain:
-            return self._local(request.client).key
+            return self._local(request.client)
         token = self._tokens.find(sent_token(request.headers.get("authorization", "")))
-        return None if token is None else token.key
+        return None if token is None else Caller(token.subject, _NO_SCOPES, request.client, token.key)
 
     def headers_for(self, request: HttpRequest) -> HeaderFields:
         """What every answer to this request has to carry, streams too; mostly nothing."""

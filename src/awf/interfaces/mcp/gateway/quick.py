@@ -72,6 +72,7 @@ class QuickDoor:
     def __init__(self, gateway: Gateway, sessions: Sessions, streamable: Streamable, book: CallBook) -> None:
         self.admission: Admission | None = None
         self.sessions = sessions
+        self._streamable = streamable
         self.pending = streamable.pending
         self.book = book
         self.mark: Callable[[Any], Any] | None = None  # where there are other gateways
@@ -121,6 +122,8 @@ class QuickDoor:
         answering = _Answering(self, request, way, exchange, reach)
         quick = self._gateway.begin_call(exchange, call.params, answering.tell)
         if quick is None:
+            if exchange.admitted is not None:
+                self._streamable.hand_over(request, exchange.admitted)
             return False
         answering.call = quick
         request.on_stop(answering.stop)
@@ -137,16 +140,19 @@ class QuickDoor:
         admission, headers, path = self.admission, request.headers, request.path
         if admission is None or request.method != "POST" or "origin" in headers:
             return None
-        key = admission.known(request)
+        caller = admission.known(request)
         profile = path[5:] if path.startswith("/mcp/") else ""
-        if key is None or (path != "/mcp" and profile not in self._gateway.fleet.file.profiles):
+        if caller is None or (path != "/mcp" and profile not in self._gateway.fleet.file.profiles):
             return None
+        key = caller.key
         version, session_id = headers.get("mcp-protocol-version"), headers.get("mcp-session-id")
         session: Session | None = None
         if version is None or version in LEGACY_VERSIONS:
             session = self.sessions.find(session_id, key) if session_id is not None else None
             if session is None:
                 return None
+        if caller.subject:
+            self._gateway.origins.remember(key, caller.subject, lasting=True)
         return _Way(admission, key, profile, session, streams=takes_streams(request))
 
 
