@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from awf.application.gate.origin import Origin
+from awf.application.running.tasks import spawn
 from awf.domain.errors import AwfError
 from awf.domain.gate_file import GateKeys
 from awf.domain.grant import GrantScope
@@ -97,3 +100,43 @@ async def test_a_tool_that_is_confirmed_each_time_is_never_called_at_once():
     tool = lab.tool("kb:drop")
     await lab.contexts.load("ctx")
     assert not at_once(lab, tool)
+
+
+async def test_a_label_that_could_not_be_kept_is_owed_until_it_is(lab, monkeypatch):
+    """Who has it in memory only must not hand anything out on the strength of it."""
+    tool = lab.tool("kb:read")
+    keep = lab.store.contexts.raise_label
+
+    async def full(*_):
+        raise AwfError("SYSTEM.GATE_STORE.UNAVAILABLE", "The disk is full.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lab.store.contexts, "raise_label", full)
+        for _ in range(3):
+            with pytest.raises(AwfError):
+                await lab.call(tool, origin=CALLER)
+            assert not lab.contexts.has("ctx", Label("confidential"))
+            assert not at_once(lab, tool)
+    assert await lab.store.contexts.find("ctx") is None
+    await lab.call(tool, origin=CALLER)
+    assert lab.store.contexts.raise_label == keep
+    assert (await lab.store.contexts.find("ctx")).label.confidentiality == "confidential"
+    assert at_once(lab, tool)
+
+
+async def test_while_a_label_is_being_kept_nobody_else_is_let_through_on_it(lab, monkeypatch):
+    keep, go_on, asked = lab.store.contexts.raise_label, asyncio.Event(), []
+
+    async def slow(*given):
+        asked.append(given)
+        await go_on.wait()
+        return await keep(*given)
+
+    monkeypatch.setattr(lab.store.contexts, "raise_label", slow)
+    calls = [spawn(lab.call(lab.tool("kb:read"), origin=CALLER), "a call") for _ in range(2)]
+    while len(asked) < 2:
+        await asyncio.sleep(0)
+    assert lab.reached == []
+    go_on.set()
+    await asyncio.gather(*calls)
+    assert lab.reached == ["kb:read"] * 2

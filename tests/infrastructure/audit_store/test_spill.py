@@ -110,6 +110,32 @@ def test_a_line_counts_from_the_moment_its_first_byte_is_there():
     assert whole_lines(bytes(20)) == whole_lines(b"") == b""
 
 
+async def test_a_hole_is_told_and_what_lies_behind_it_is_not_lost(unmerged, bench, told):
+    """As a power cut leaves it, or somebody who does not want a line to be read."""
+    for number in range(5):
+        unmerged.record(told(reason=f"{number}"))
+    (name,) = bench.spills()
+    file = bench.folder / name
+    lines = file.read_bytes().rstrip(b"\0").split(b"\n")
+    with file.open("r+b") as stream:
+        stream.seek(len(lines[0]) + 1 + 3)
+        stream.write(bytes(4))
+    kept = [(one.entry.kind, one.entry.reason) for one in await bench.open().records()]
+    said = [("configuration", f"{number}") for number in range(5)]
+    assert kept == [said[0], ("audit_gap", ""), *said[2:]]
+
+
+async def test_a_line_that_nobody_of_us_wrote_is_told_and_stops_nothing(unmerged, bench, told):
+    unmerged.record(told(reason="one"))
+    (name,) = bench.spills()
+    strange = [line_of(data) for data in (b"C foo 1.5 {nonsense", b"C ", b"D ", b"C foo x {}", b"{")]
+    with (bench.folder / name).open("r+b") as stream:
+        stream.seek(unmerged._spill.size)
+        stream.write(b"".join(strange))
+    kinds = [one.entry.kind for one in await bench.open().records()]
+    assert kinds == ["configuration", *["audit_gap"] * len(strange)]
+
+
 async def test_a_spill_file_that_somebody_removes_is_replaced_and_what_it_held_is_kept(unmerged, bench, told):
     unmerged.record(told(reason="one"))
     (first,) = bench.spills()

@@ -9,6 +9,9 @@ import re
 
 import pytest
 
+from awf.application.gateway.server import Server
+from awf.domain.gate_file import Audit
+from awf.domain.gateway_file import Listen
 from awf.domain.mcp import MODERN_VERSIONS, RESERVED_META
 
 PATIENT = 30.0
@@ -194,3 +197,44 @@ async def test_a_call_leaves_nothing_for_the_garbage_collector(doors, wire, quic
     ours = {"QuickCall", "Exchange", "AnswerReach", "_Answering", "Request", "ReadRequest", "Entry"}
     assert not left & ours
     assert all(quickly)
+
+
+# -- with a gate -------------------------------------------------------------------------------------------------------
+
+ABOUT = {f"{RESERVED_META}protocolVersion": MODERN, f"{RESERVED_META}clientCapabilities": {}}
+NAMED = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "echo"}
+
+
+async def recorded(doors):
+    return [one.entry for one in await doors.app.audit.records() if one.entry.tool_id]
+
+
+async def test_a_token_whose_first_request_takes_the_short_way_is_known_by_its_own_context(gated):
+    """Else it would share that of the gateway, and what it has read elsewhere would not count."""
+    doors = await gated(listen=Listen(tokens=["one-of-the-tokens", "another-of-the-tokens"]), audit=Audit())
+    for token in ("one-of-the-tokens", "another-of-the-tokens"):
+        one = await Wire(doors).open()
+        headers = {**NAMED, "Authorization": f"Bearer {token}"}
+        for _ in range(2):
+            _, answer = await one.ask("tools/call", {**echo("x"), "_meta": ABOUT}, headers=headers)
+            assert answer["result"]["content"][0]["text"] == "x"
+        one.close()
+    assert [entry.context for entry in await recorded(doors)] == ["subject:token-1"] * 2 + [
+        "subject:token-2"
+    ] * 2
+
+
+async def test_a_call_that_was_admitted_but_cannot_be_sent_at_once_is_recorded_once(gated, monkeypatch):
+    doors = await gated(audit=Audit())
+    one = await Wire(doors).open()
+    await one.hello()
+    await one.ask("tools/call", echo("first"))
+    monkeypatch.setattr(Server, "begin", lambda *_: None)
+    for _ in range(3):
+        _, answer = await one.ask("tools/call", echo("later"))
+        assert answer["result"]["content"][0]["text"] == "later"
+    one.close()
+    entries = await recorded(doors)
+    assert [(entry.kind, entry.success) for entry in entries] == [("call", True)] * 4
+    assert len({entry.request_id for entry in entries}) == 4
+    assert not await doors.app.audit.open_calls()

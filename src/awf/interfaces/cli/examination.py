@@ -29,6 +29,7 @@ from awf.application.doctor.machine import (
 from awf.application.doctor.plugins import plugin_findings
 from awf.application.doctor.settings import config_findings, variable_findings
 from awf.domain.errors import AwfError, InvalidWorkflowError
+from awf.domain.own_variables import handed_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,7 +79,7 @@ def _agents(app: App) -> list[AgentFacts]:
             proven_to=one.proven_to,
             signed_in_by=signed_in_by(one.name, app.environment, os.path.exists),
         )
-        for one in app.programs.survey(lambda: app.runner, app.environment, app.cwd)
+        for one in app.programs.survey(lambda: app.runner, handed_on(app.environment), app.cwd)
     ]
 
 
