@@ -136,9 +136,13 @@ class PostgresNode:
         self._own(path)
 
     def _is_ours(self) -> None:
-        """It detaches itself, and comes back to a process that adopts orphans: nobody may take it for one."""
-        from awf.infrastructure.processes.descendants import household
+        """It detaches itself, and comes back to a process that adopts orphans: nobody may take it for one.
 
+        Other tests make this process adopt orphans; that it always does makes their order no matter.
+        """
+        from awf.infrastructure.processes.descendants import adopt_orphans, household
+
+        adopt_orphans()
         text = (self.data / "postmaster.pid").read_text(encoding="utf-8")
         self._number = int(text.split()[0])
         with household.lock:
@@ -153,7 +157,11 @@ class PostgresNode:
 
 
 def _is_alive(pid: int) -> bool:
-    """One that nobody has asked about any more counts as dead."""
+    """One that nobody has asked about any more counts as dead. It is taken away where it came to us as an orphan:
+    a server does not start as long as the one before it can still be seen.
+    """
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
     try:
         status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
     except OSError:
