@@ -16,10 +16,10 @@ import threading
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
+from awf.testing.descendants import processes_below
 from awf.testing.laboratory import Laboratory
 from awf.testing.postgres import TestPostgres
 
@@ -97,7 +97,6 @@ def busy_machine():
 
 
 def snapshot() -> dict[str, set]:
-    me = psutil.Process()
     handles = set()
     if os.path.isdir("/proc/self/fd"):
         for number in os.listdir("/proc/self/fd"):
@@ -109,18 +108,10 @@ def snapshot() -> dict[str, set]:
                 handles.add(f"{number} {target}")
     return {
         "threads": {thread.name for thread in threading.enumerate() if thread.name.startswith("awf")},
-        "processes": {child.pid for child in me.children(recursive=True) if not is_database(child)},
+        "processes": {child.pid for child in processes_below()},
         "handles": handles,
         "files": {path.name for path in Path(tempfile.gettempdir()).glob("awf-script-*")},
     }
-
-
-def is_database(process: psutil.Process) -> bool:
-    """The server of all tests comes and goes with its own helpers."""
-    try:
-        return process.name() == "postgres"
-    except psutil.Error:
-        return True
 
 
 def is_ours(task: asyncio.Task) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import socket
@@ -167,9 +168,13 @@ def test_a_program_that_leaves_takes_its_servers_with_it(door, journey, until):
     line.ask(1, "registerServer", CONFIG)
     line.ask(2, "callTool", {"toolId": "kb:echo", "arguments": {"text": "hello"}})
 
+    def is_server(process):
+        with contextlib.suppress(psutil.Error):  # it has just gone
+            return str(SERVER) in process.cmdline()
+        return False
+
     def servers():
-        children = psutil.Process(running.pid).children(recursive=True)
-        return [one for one in children if str(SERVER) in one.cmdline()]
+        return list(filter(is_server, psutil.Process(running.pid).children(recursive=True)))
 
     assert len(servers()) == 1
     line.close()

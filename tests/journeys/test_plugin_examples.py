@@ -15,6 +15,7 @@ import pytest
 from awf.bootstrap import App
 from awf.domain.errors import AwfError
 from awf.domain.events import Stamped, StepFailed, WorkflowFailed
+from awf.testing.descendants import processes_below
 from awf.testing.peers import node_executable, requested
 
 pytestmark = pytest.mark.journey
@@ -46,11 +47,11 @@ async def hosts(tmp_path, monkeypatch):
         monkeypatch.setenv("PATH", path)
         return apps[-1].plugins
 
-    before = set(psutil.Process().children(recursive=True))
+    before = set(processes_below())
     yield open_
     for app in apps:
         await app.close()
-    left = [one for one in psutil.Process().children(recursive=True) if one not in before and is_plugin(one)]
+    left = [one for one in processes_below() if one not in before and is_plugin(one)]
     assert left == []
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 
-import psutil
 import pytest
 
+from awf.testing.descendants import processes_below
 from awf.testing.editor_desk import EditorDesk
 
 SETTLE_SECONDS = 10.0
@@ -16,7 +16,7 @@ SETTLE_SECONDS = 10.0
 def at_work() -> set[str]:
     tasks = [task for task in asyncio.all_tasks() if not task.done()]
     names = {str(task.get_coro()) for task in tasks if "TestRunner" not in str(task.get_coro())}
-    return names | {str(child) for child in psutil.Process().children(recursive=True)}
+    return names | {str(child) for child in processes_below()}
 
 
 @pytest.fixture

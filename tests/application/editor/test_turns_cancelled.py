@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 
 import psutil
@@ -10,6 +11,7 @@ import pytest
 
 from awf.domain.editor import FormAnswer
 from awf.domain.errors import AwfError
+from awf.testing.descendants import processes_below
 from awf.testing.editor_desk import a_command, a_conversation, a_workflow, an_agent, text_block
 
 PATIENCE = 60.0
@@ -26,7 +28,10 @@ async def stopped(desk, session, prompt, moment):
 
 def commands_at_work() -> list[str]:
     """Without the guard, which ends the others if this process is killed."""
-    found = [" ".join(child.cmdline()) for child in psutil.Process().children(recursive=True)]
+    found = []
+    for child in processes_below():
+        with contextlib.suppress(psutil.Error):  # it has just gone
+            found.append(" ".join(child.cmdline()))
     return [line for line in found if "awf-guard" not in line]
 
 

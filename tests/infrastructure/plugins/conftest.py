@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import msgspec
-import psutil
 import pytest
 
 from awf.domain.errors import AwfError, InvalidWorkflowError
@@ -20,6 +19,7 @@ from awf.infrastructure.plugins.surroundings import Patience
 from awf.infrastructure.processes import ProcessRunner
 from awf.infrastructure.yaml_files.nodes import parse_yaml
 from awf.infrastructure.yaml_files.reader import BAD, Reader
+from awf.testing.descendants import processes_below
 
 SAMPLE = str(Path(__file__).with_name("sample_plugin.py"))
 PATIENCE = 30.0
@@ -122,8 +122,7 @@ def grpc_is_warm():
 @pytest.fixture
 async def project(tmp_path):
     """After the test nothing of any plugin may be left: no process, no folder."""
-    me = psutil.Process()
-    before = {child.pid for child in me.children(recursive=True)}
+    before = {child.pid for child in processes_below()}
     project = Project(tmp_path)
     folders, make = [], project.runner.scratch
     project.runner.scratch = lambda: folders.append(make()) or folders[-1]
@@ -132,7 +131,7 @@ async def project(tmp_path):
     await project.close()
     assert [folder for folder in folders if os.path.exists(folder)] == []
     await project.runner.close()
-    assert {child.pid for child in me.children(recursive=True)} - before == set()
+    assert {child.pid for child in processes_below()} - before == set()
 
 
 @pytest.fixture

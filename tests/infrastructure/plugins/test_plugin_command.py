@@ -7,10 +7,10 @@ import os
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 
 from awf.interfaces.cli.app import run_cli
+from awf.testing.descendants import processes_below
 
 SAMPLE = str(Path(__file__).with_name("sample_plugin.py"))
 
@@ -36,9 +36,9 @@ def declare(tmp_path, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def nothing_is_left():
-    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    before = {child.pid for child in processes_below()}
     yield
-    assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
+    assert {child.pid for child in processes_below()} <= before
 
 
 @pytest.mark.parametrize("words", [["list"], ["check"]])

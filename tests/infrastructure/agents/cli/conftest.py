@@ -171,11 +171,12 @@ class World:
         found = []
         for process in psutil.process_iter():
             try:
-                if process.environ().get("WORLD") == str(self.folder):
+                alive = process.status() != psutil.STATUS_ZOMBIE
+                if alive and process.environ().get("WORLD") == str(self.folder):
                     found.append(process)
             except psutil.Error:
                 continue
-        return [process for process in found if process.status() != psutil.STATUS_ZOMBIE]
+        return found
 
     def of(self, kind: type) -> list[Any]:
         return [shown for shown in self.shown if isinstance(shown, kind)]
