@@ -6,7 +6,9 @@ import copy
 import hashlib
 import itertools
 import json
+from pathlib import Path
 
+import jsonschema_rs
 import pytest
 import rfc8785
 
@@ -19,6 +21,7 @@ from awf.testing.memory_audit import MemoryAudit
 
 pytestmark = pytest.mark.anyio
 
+OCSF = Path(__file__).parents[2] / "protocols" / "ocsf" / "api_activity.json"
 MANDATORY = [
     "record_id", "timestamp", "agent_id", "agent_version", "session_id", "action_type", "action_detail", "outcome",
     "trust_level", "parent_record_id", "prev_hash", "record_phase",
@@ -136,14 +139,24 @@ async def test_each_call_is_one_ocsf_event_with_what_the_class_requires(log):
     assert events[2]["status_detail"] == "unknown tool"
 
 
+async def test_ocsf_events_are_what_the_official_schema_allows(log):
+    """It knows every name: one that is not its own is refused."""
+    schema = jsonschema_rs.validator_for(json.loads(OCSF.read_bytes()))
+    events = [json.loads(line) for line in await lines(log, "ocsf")]
+    assert [error.message for one in events for error in schema.iter_errors(one)] == []
+    del events[0]["attestation_list"][0]["fingerprint"]
+    assert not schema.is_valid(events[0])
+
+
 async def test_ocsf_events_are_chained_by_their_fingerprints(log):
     previous = None
     for line in await lines(log, "ocsf"):
         event = json.loads(line)
-        fingerprint = event["attestation"].pop("fingerprint")
+        (attestation,) = event["attestation_list"]
+        fingerprint = attestation.pop("fingerprint")
         assert fingerprint["value"] == hashlib.sha256(rfc8785.dumps(event)).hexdigest()
-        assert event["attestation"].get("prev_event", {}).get("fingerprint") == previous
-        assert event["attestation"]["chain_uid"] == log.origin
+        assert attestation.get("prev_event", {}).get("fingerprint") == previous
+        assert attestation["chain_uid"] == log.origin
         previous = fingerprint
 
 

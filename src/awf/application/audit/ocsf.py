@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 __all__ = ["OcsfChain"]
 
 VERSION = "1.9.0"
-_CLASS = 6003
+_CLASS, _OTHER = 6003, 99
 _ACTIVITIES = {"delete": (4, "Delete"), "overwrite": (3, "Update")}
 _STATUS: dict[Outcome, tuple[int, str]] = {
     "success": (1, "Success"),
     "failure": (2, "Failure"),
     "denied": (2, "Failure"),
 }
-_SHA256, _JCS = 3, 1
+_SHA256, _HEX, _JCS = 3, 1, 2
 _UNMAPPED = (
     "input_hash",
     "output_hash",
@@ -46,10 +46,12 @@ class OcsfChain:
         attestation: dict[str, Any] = {"chain_uid": self._origin, "authority_uid": self._origin}
         if self._previous is not None:
             attestation["prev_event"] = self._previous
-        made["attestation"] = attestation
+        made["attestation_list"] = [attestation]
         fingerprint = {
             "algorithm_id": _SHA256,
             "algorithm": "SHA-256",
+            "encoding_id": _HEX,
+            "encoding": "Hex",
             "serialization_id": _JCS,
             "serialization": "JCS",
             "value": hashlib.sha256(canonical(made)).hexdigest(),
@@ -64,7 +66,7 @@ class OcsfChain:
 
     def _document(self, event: ToolAuditEvent) -> dict[str, Any]:
         activity, activity_name = next(
-            (_ACTIVITIES[tag] for tag in event.risk_tags if tag in _ACTIVITIES), (99, "Invoke")
+            (_ACTIVITIES[tag] for tag in event.risk_tags if tag in _ACTIVITIES), (_OTHER, "Invoke")
         )
         status, status_name = _STATUS.get(event.outcome, (0, "Unknown"))
         denied = event.outcome == "denied"
@@ -77,7 +79,7 @@ class OcsfChain:
             "class_uid": _CLASS,
             "class_name": "API Activity",
             "type_uid": _CLASS * 100 + activity,
-            "type_name": f"API Activity: {activity_name}",
+            "type_name": f"API Activity: {'Other' if activity == _OTHER else activity_name}",
             "time": moment,
             "start_time": moment,
             "end_time": moment + event.duration_ms,
