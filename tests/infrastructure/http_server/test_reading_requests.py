@@ -280,6 +280,18 @@ def test_a_status_that_ends_no_answer_is_a_value_error(status):
         whole(status, (), b"", b"", head_only=False)
 
 
+def test_each_answer_has_its_own_head_also_where_the_one_before_looked_alike():
+    fixed, grown = (("X-A", "1"),), [("X-A", "1")]
+    first = whole(200, fixed, b"ab", b"", head_only=True)
+    assert b"200 OK\r\nX-A: 1\r\n" in first
+    assert b"Content-Length: 2\r\n" in first
+    assert b"Content-Length: 3\r\n" in whole(200, fixed, b"abc", b"", head_only=True)
+    assert b"404 Not Found\r\nX-A: 1\r\n" in whole(404, fixed, b"", b"", head_only=True)
+    assert b"X-B" not in whole(200, grown, b"", b"", head_only=True)
+    grown.append(("X-B", "2"))
+    assert b"X-A: 1\r\nX-B: 2\r\n" in whole(200, grown, b"", b"", head_only=True)
+
+
 def test_answers_without_a_body_have_no_length():
     assert b"Content-Length" not in whole(204, (), b"ignored", b"", head_only=False)
     assert whole(202, (), b"", b"", head_only=False).count(b"Content-Length: 0\r\n") == 1

@@ -233,7 +233,7 @@ class ToolCalls:
                 if passage is not None and offer.gated is not None:
                     plain = offer.gated.gate.arrive_plainly(passage, raw)
                 if plain is not None:
-                    self._book.ended(quick.entry, "ok")
+                    quick.owed = self._book  # the client first
                     return (
                         plain
                         if client.version >= "2025-11-25"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from awf.application.gate.passage import Passage
-    from awf.application.gateway.call_book import Entry
+    from awf.application.gateway.call_book import CallBook, Entry
     from awf.application.gateway.client import Exchange, Work
     from awf.application.gateway.lane import Lane
     from awf.application.gateway.offers import Offer
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["QuickCall", "Tell"]
 
 _FAILED = "Internal error: the gateway failed on this request."
+_TOLD = (dict, RpcError)  # a union would be made anew for each call
 _log = logging.getLogger("awf.gateway")
 
 
@@ -64,6 +65,7 @@ class QuickCall:
         "lane",
         "observing",
         "offer",
+        "owed",
         "passage",
         "passed",
         "sent",
@@ -93,6 +95,7 @@ class QuickCall:
         self._pending: Work | None = None
         self.entry: Entry
         self.observing: Observation | None = None
+        self.owed: CallBook | None = None  # it still has to hear that the call went well
 
     def begun(self, pending: Pending, entry: Entry, observing: Observation | None) -> None:
         self._pending = pending
@@ -133,7 +136,7 @@ class QuickCall:
         except Exception:  # noqa: BLE001  whoever waits must get an answer
             _log.exception("the answer of %s could not be passed on", self.offer.tool.name)
             outcome = RpcError(-32603, _FAILED)
-        if isinstance(outcome, dict | RpcError):
+        if isinstance(outcome, _TOLD):
             self._leave(outcome)
         else:
             spawn(self._finish(outcome), "the rest of a call")
@@ -169,4 +172,8 @@ class QuickCall:
     def _leave(self, outcome: dict[str, Any] | RpcError | None) -> None:
         """Nothing holds it any more but what it holds: then it goes without the garbage collector."""
         self.exchange.task = None
-        self._tell(outcome)
+        try:
+            self._tell(outcome)
+        finally:
+            if self.owed is not None:
+                self.owed.ended(self.entry, "ok")
