@@ -147,9 +147,7 @@ class Contexts:
         self._mix_in(context_id, label, by)
         kept = await self._store.raise_label(context_id, wanted, by, self._clock())
         if kept.label.covers(self._owed.get(context_id, PLAIN)):
-            self._owed.pop(
-                context_id, None
-            )  # what could not be kept stays owed, and is written by the next one
+            self._owed.pop(context_id, None)  # else it stays owed, and is written by the next one
         context = self._remember(kept, by)
         details = {"context": context_id, "tool_id": by, **_both(before, context.label)}
         await told(self._tell, "level_raised", details)

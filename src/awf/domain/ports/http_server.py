@@ -83,6 +83,8 @@ class Memo:
 
 
 class HttpRequest(Protocol):
+    handed: Any  # from a quick handler that has given it back to the other one
+
     @property
     def method(self) -> str: ...
 

@@ -18,7 +18,10 @@ class Stamp:
     def __init__(self, path: str) -> None:
         """Raises `OSError`."""
         self._path = path
-        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._open()
+
+    def _open(self) -> None:
+        self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if os.fstat(self._handle).st_size < _SIZE:
             self.change()
 
@@ -34,7 +37,7 @@ class Stamp:
         except FileNotFoundError:
             pass
         self.close()
-        self.__init__(self._path)  # type: ignore[misc]
+        self._open()
 
     def change(self) -> None:
         """What was written is safe in any case; without the mark others see it a moment later."""

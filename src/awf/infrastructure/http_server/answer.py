@@ -23,12 +23,6 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 Kind = tuple[int, tuple[tuple[str, str], ...]]  # status and headers
 _ready: dict[Kind, tuple[int, bytes]] = {}
-_latest: tuple[object, int, int, bytes] = (
-    (),
-    0,
-    0,
-    b"",
-)  # headers, status, second: most answers have the same
 
 
 def whole(
@@ -41,23 +35,14 @@ def whole(
 
 def head_of(status: int, headers: Iterable[tuple[str, str]], length: int, last: bytes) -> bytes:
     """The same without the body."""
-    global _latest
+    kind = status, tuple(headers)
     second = int(time.time())
-    before, its_status, its_second, head = _latest
-    if before is not headers or its_status != status or its_second != second:
-        head = _ready_head((status, tuple(headers)), second)
-        if type(headers) is tuple:  # nobody can change it
-            _latest = headers, status, second, head
-    if status in _WITHOUT_BODY:
-        return b"%b%b\r\n" % (head, last)
-    return b"%bContent-Length: %d\r\n%b\r\n" % (head, length, last)
-
-
-def _ready_head(kind: Kind, second: int) -> bytes:
     ready = _ready.get(kind)
     if ready is None or ready[0] != second:
         ready = _made_ready(kind, second)
-    return ready[1]
+    if status in _WITHOUT_BODY:
+        return b"%b%b\r\n" % (ready[1], last)
+    return b"%bContent-Length: %d\r\n%b\r\n" % (ready[1], length, last)
 
 
 def _made_ready(kind: Kind, second: int) -> tuple[int, bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from awf.domain.ports.http_server import ClientGone
 from awf.infrastructure.http_server.answer import has_body, stream_head
@@ -52,6 +52,7 @@ class Request:
         "asked",
         "body",
         "client",
+        "handed",
         "headers",
         "leaving",
         "left",
@@ -73,6 +74,7 @@ class Request:
         self.body = asked.body
         self.memo = asked.memo
         self.client = carrier.client
+        self.handed: Any = None
         self.left = False
         self.leaving: Callable[[], object] | None = None
         self.stopping: Callable[[], object] | None = None

@@ -22,10 +22,8 @@ class LineSplitter:
         self._size = 0
 
     def feed(self, chunk: bytes) -> None:
-        if (
-            not self._parts and 0 <= chunk.find(b"\n") == len(chunk) - 1
-        ):  # one line and no more, as nearly always
-            self._take(chunk[:-1])
+        if not self._parts and 0 <= chunk.find(b"\n") == len(chunk) - 1:
+            self._take(chunk[:-1])  # one line and no more, as nearly always
             return
         *whole, rest = chunk.split(b"\n")
         for line in whole:

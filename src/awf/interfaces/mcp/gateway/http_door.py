@@ -75,7 +75,6 @@ class HttpDoor:
         assert admission is not None
         caller = await admission.admit(request)
         if isinstance(caller, HttpReply):
-            self.streamable.drop(request)
             self._book.requested(request.method, caller.status)
             return caller
         if caller.subject:

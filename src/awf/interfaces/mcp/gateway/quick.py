@@ -72,7 +72,6 @@ class QuickDoor:
     def __init__(self, gateway: Gateway, sessions: Sessions, streamable: Streamable, book: CallBook) -> None:
         self.admission: Admission | None = None
         self.sessions = sessions
-        self._streamable = streamable
         self.pending = streamable.pending
         self.book = book
         self.mark: Callable[[Any], Any] | None = None  # where there are other gateways
@@ -122,8 +121,7 @@ class QuickDoor:
         answering = _Answering(self, request, way, exchange, reach)
         quick = self._gateway.begin_call(exchange, call.params, answering.tell)
         if quick is None:
-            if exchange.admitted is not None:
-                self._streamable.hand_over(request, exchange.admitted)
+            request.handed = exchange.admitted  # the usual way must not ask the gate again
             return False
         answering.call = quick
         request.on_stop(answering.stop)

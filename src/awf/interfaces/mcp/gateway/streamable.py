@@ -30,7 +30,6 @@ from awf.interfaces.mcp.gateway.reach import STREAM_HEADERS, AnswerReach, Standi
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from awf.application.gate.passage import Passage
     from awf.application.gateway.gateway import Gateway
     from awf.domain.ports.http_server import HttpRequest
     from awf.interfaces.mcp.gateway.elsewhere import Elsewhere
@@ -42,9 +41,6 @@ PATIENCE = 2.0  # seconds after which a client is shown that its request is bein
 PULSE_SECONDS = 15.0
 _ACCEPTED = HttpReply(202)
 _METHODS = (("Allow", "GET, POST, DELETE"),)
-
-
-_HANDED = 4096  # requests between two ways; each is there for a moment
 
 
 class Streamable:
@@ -62,21 +58,6 @@ class Streamable:
         self._elsewhere = elsewhere
         self.pending: dict[AnswerReach, float] = {}  # since when
         self._pulsed = 0.0
-        self._handed: dict[int, tuple[HttpRequest, Passage]] = {}
-
-    def hand_over(self, request: HttpRequest, passage: Passage) -> None:
-        """A call was admitted and recorded, but cannot be sent at once: it comes in the usual way next."""
-        if len(self._handed) >= _HANDED:
-            self._handed.clear()
-        self._handed[id(request)] = request, passage
-
-    def drop(self, request: HttpRequest) -> None:
-        """It does not come after all."""
-        self._handed.pop(id(request), None)
-
-    def _handed_over(self, request: HttpRequest) -> Passage | None:
-        found = self._handed.pop(id(request), None)
-        return found[1] if found is not None else None
 
     @property
     def in_flight(self) -> int:
@@ -138,7 +119,7 @@ class Streamable:
             params = self._elsewhere.unmark(params)
         reach = AnswerReach(request, headers, streams=takes_streams(request))
         exchange = Exchange(client, request_id, reach, meta=meta, headers=request.headers)
-        exchange.admitted = self._handed_over(request)
+        exchange.admitted = request.handed
         task = asyncio.current_task()
         assert task is not None
         request.on_leave(task.cancel)
@@ -190,7 +171,7 @@ class Streamable:
         streams = takes_streams(request)
         reach = AnswerReach(request, headers, streams=streams, new_log=session.new_log, primed=primed)
         exchange = Exchange(session.client, request_id, reach, meta=meta, headers=request.headers)
-        exchange.admitted = self._handed_over(request)
+        exchange.admitted = request.handed
         task = asyncio.current_task()
         assert task is not None
         session.tasks[request_id] = exchange.task = task
