@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GatewayHouse", "gateway_path", "gateways_of"]
 
+_AWAKE_SECONDS = 0.0002  # longer than a processor takes to wake up, twice
 _ADDRESS = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?")
 
 
@@ -130,6 +131,7 @@ class GatewayHouse:
             pins=self.pins,
             clock=time.time,
             gate=self._gate if gated else None,
+            awake=_AWAKE_SECONDS if _processors() > 1 else 0.0,
             **named,
         )
         gateway = Gateway(parts, self.file, alone=alone, origins=Origins(self.context, app.cwd))
@@ -305,6 +307,13 @@ class GatewayHouse:
                 walls.check(server.sandbox)
         self.walls = walls  # of servers that are started from now on
         return file
+
+
+def _processors() -> int:
+    """Those that this process may use: whoever stays awake on the only one keeps everybody else from working."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _shadowed(file: GatewayFile) -> GatewayFile:

@@ -135,6 +135,11 @@ class Listen(Record, frozen=True, kw_only=True):
         "End the stream of an answer that has been silent for so long; clients of 2025-11-25 come back for the rest. "
         "For places where long connections are cut.",
     ] = None
+    stay_awake: Annotated[
+        bool,
+        "After a call, look for the next one for a fraction of a millisecond before going to sleep, which "
+        "takes a third off a plain call. Where nothing comes so soon it is hardly tried, on a single processor never.",
+    ] = True
 
     def __repr__(self) -> str:
         issuer = f", tokens of {self.oauth.issuer}" if self.oauth else ""

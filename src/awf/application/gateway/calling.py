@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from awf.application.gateway.offers import KnownToGate, Offer
     from awf.application.gateway.origins import Origins
     from awf.application.gateway.quick_call import Tell
+    from awf.application.gateway.vigil import Vigil
     from awf.application.tools.pipeline import CallPipeline
     from awf.domain.tool import CallContext, ToolErrorCode
 
@@ -54,8 +55,10 @@ class ToolCalls:
         info: dict[str, Any],
         lowering: Lowering,
         origins: Origins,
+        vigil: Vigil,
     ) -> None:
         self._origins = origins
+        self._vigil = vigil
         self._pipeline = pipeline
         self._info = info
         self._lowering = lowering
@@ -216,6 +219,7 @@ class ToolCalls:
         entry = self._book.begun(published.server, published.tool, offer.tool.name, client.name)
         known_as = passage.request_id if passage is not None else ""
         quick.begun(pending, entry, self._pipeline.begun(offer.tool, arguments, known_as))
+        self._vigil.keep()
         return quick
 
     def concluded(
@@ -232,6 +236,7 @@ class ToolCalls:
                 plain: dict[str, Any] | None = raw
                 if passage is not None and offer.gated is not None:
                     plain = offer.gated.gate.arrive_plainly(passage, raw)
+                self._vigil.keep()
                 if plain is not None:
                     quick.owed = self._book  # the client first
                     return (

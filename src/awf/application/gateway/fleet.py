@@ -54,6 +54,7 @@ class GatewayParts(msgspec.Struct, frozen=True, kw_only=True):
     clock: Callable[[], float] = time.time
     gate: Callable[[GatewayFile], Gate | None] | None = None  # what calls have to pass, as a file says
     name: Callable[[], str] = new_name  # for what lives in this process and is asked for by its name
+    awake: float = 0.0  # seconds that it looks for the next call before it sleeps
 
 
 class _Checked(NamedTuple):

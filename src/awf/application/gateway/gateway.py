@@ -25,6 +25,7 @@ from awf.application.gateway.parking import Parking
 from awf.application.gateway.prompts import published_prompts
 from awf.application.gateway.put_aside import PutAside
 from awf.application.gateway.resources import Resources
+from awf.application.gateway.vigil import Vigil
 from awf.application.gateway.watching import Watching
 from awf.application.running.tasks import spawn
 from awf.application.tools.pipeline import CallPipeline
@@ -69,8 +70,9 @@ class Gateway:
         self._parking = Parking(parts.name)
         self._forwarding = Forwarding(self._parking)
         self._pipeline = CallPipeline(parts.observers)
+        vigil = Vigil(parts.awake, lambda: self.fleet.file.listen.stay_awake)
         self.calls = ToolCalls(
-            self._pipeline, self._forwarding, parts.book, self.info, parts.lowering, self.origins
+            self._pipeline, self._forwarding, parts.book, self.info, parts.lowering, self.origins, vigil
         )
         self._masker = parts.observers.masker
         self._requests = GatedRequests(

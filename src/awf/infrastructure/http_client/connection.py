@@ -26,12 +26,15 @@ _CONNECTING = re.compile(r"\[Errno (\d+)\] Connect call failed")
 
 
 class HttpConnection(asyncio.Protocol):
-    """`on_free` hears when a finished exchange leaves it ready for the next one. `known`: heads of earlier answers."""
+    """`on_free` hears when a finished exchange leaves it ready for the next one, `on_begun` when it has a request that is to
+    `go_out` at the end of the turn. `known`: heads of earlier answers.
+    """
 
     def __init__(
         self,
         on_free: Callable[[HttpConnection], None],
         on_lost: Callable[[HttpConnection], None],
+        on_begun: Callable[[HttpConnection], None],
         known: KnownHeads,
     ) -> None:
         self.idle_since = 0.0
@@ -39,6 +42,8 @@ class HttpConnection(asyncio.Protocol):
         self.closed = asyncio.get_running_loop().create_future()
         self._on_free = on_free
         self._on_lost = on_lost
+        self._on_begun = on_begun
+        self._outgoing = b""
         self._known = known
         self._response: Response | None = None
         self._untouched = True  # nothing of the answer has come
@@ -66,8 +71,15 @@ class HttpConnection(asyncio.Protocol):
         response = self._response = Response(self, tell, tag)
         self._untouched = True
         self._keep = False
-        self._transport.write(data)
+        self._outgoing = data
+        self._on_begun(self)
         return response
+
+    def go_out(self) -> None:
+        """The turn is over."""
+        data, self._outgoing = self._outgoing, b""
+        if not self._transport.is_closing():
+            self._transport.write(data)
 
     def _send(self, data: bytes) -> Response:
         self._response = Response(self)

@@ -34,6 +34,7 @@ class ConnectionPool:
         self._sweeping: asyncio.TimerHandle | None = None
         self._tls: ssl.SSLContext | None = None
         self._closed = False
+        self._outgoing: list[HttpConnection] = []
 
     async def take(self, *, fresh: bool = False) -> HttpConnection:
         """A connection for one exchange. Raises `HttpUnreachable`."""
@@ -68,7 +69,7 @@ class ConnectionPool:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 _, connection = await loop.create_connection(
-                    lambda: HttpConnection(self._freed, self._lost, self._known),
+                    lambda: HttpConnection(self._freed, self._lost, self._begun, self._known),
                     self.origin.host,
                     self.origin.port,
                     ssl=self._trust() if self.origin.secure else None,
@@ -97,6 +98,20 @@ class ConnectionPool:
         if self._sweeping is None:
             loop = asyncio.get_running_loop()
             self._sweeping = loop.call_later(IDLE_SECONDS, self._sweep)
+
+    def _begun(self, connection: HttpConnection) -> None:
+        """While there are several, those of one turn of the loop go out together, lest the server is woken up for each."""
+        if len(self._all) - len(self._idle) == 1:
+            connection.go_out()
+            return
+        if not self._outgoing:
+            asyncio.get_running_loop().call_soon(self._end_turn)
+        self._outgoing.append(connection)
+
+    def _end_turn(self) -> None:
+        outgoing, self._outgoing = self._outgoing, []
+        for connection in outgoing:
+            connection.go_out()
 
     def _lost(self, connection: HttpConnection) -> None:
         self._all.discard(connection)

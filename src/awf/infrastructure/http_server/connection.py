@@ -2,7 +2,9 @@
 
 The connection reads on while a handler runs, since that is the only way to hear that the client has left. What comes
 meanwhile is held, and beyond a limit the client has to wait. Time limits are not timers: the server looks at every
-connection now and then, which costs a request nothing.
+connection now and then, which costs a request nothing. While several requests are worked on, short answers of one turn of
+the loop go out together at its end: a write between two pieces of work would wake up its reader just to let it fall asleep
+again.
 """
 
 from __future__ import annotations
@@ -43,10 +45,14 @@ class House(Protocol):
     quick: QuickHandler | None
     limits: ServerLimits
     closing: bool
+    busy: int  # connections on which a request is worked on
     running: set[asyncio.Task[None]]
 
     def admit(self, connection: HttpConnection) -> Refusal | None: ...
     def forget(self, connection: HttpConnection) -> None: ...
+    def goes_out(self, connection: HttpConnection) -> None:
+        """It has something to send at the end of this turn."""
+        ...
 
 
 class HttpConnection(asyncio.Protocol):
@@ -60,6 +66,7 @@ class HttpConnection(asyncio.Protocol):
         self._held: list[bytes] = []
         self._held_size = 0
         self._full = False  # the transport has more to send than it likes
+        self._outgoing = b""  # what waits for the end of the turn
         self._drained: list[asyncio.Future[None]] = []
         self._ended = False  # the client sends nothing more
         self._parting = 0  # bytes that may still come after a refusal
@@ -112,6 +119,7 @@ class HttpConnection(asyncio.Protocol):
                 waiter.set_exception(ClientGone())
         self._drained.clear()
         self._held.clear()
+        self._outgoing = b""
         self._refused, self._deadline = True, math.inf
         self._house.forget(self)
 
@@ -143,7 +151,7 @@ class HttpConnection(asyncio.Protocol):
         elif reader.refusal is not None:
             self._refuse(reader.refusal)
         elif self._ended or reader.last:
-            self._transport.close()
+            self._close()
         else:
             self._wait_for_more()
 
@@ -174,6 +182,7 @@ class HttpConnection(asyncio.Protocol):
     def _start(self, asked: ReadRequest) -> None:
         self._clock_of, self._deadline = None, math.inf
         request = self._running = Request(asked, self)
+        self._house.busy += 1
         if self._ended:
             request.leave()
         if self._house.quick is not None and self._taken_quickly(request, self._house.quick):
@@ -226,8 +235,17 @@ class HttpConnection(asyncio.Protocol):
     # Answers
 
     def send(self, data: bytes) -> None:
+        if self._outgoing:
+            self.go_out()
         self._written += len(data)
         self._transport.write(data)
+
+    def go_out(self) -> None:
+        """The turn is over, or something else has to go out behind it."""
+        data, self._outgoing = self._outgoing, b""
+        if data and not self._transport.is_closing():
+            self._written += len(data)
+            self._transport.write(data)
 
     async def drained(self) -> None:
         if self._transport.is_closing():
@@ -275,10 +293,16 @@ class HttpConnection(asyncio.Protocol):
         if asked.method == "HEAD" or not has_body(reply.status):
             body = b""
         if len(body) > LONG_BODY:  # not worth a copy
+            self.go_out()
             self._written += len(head) + len(body)
             self._transport.writelines((head, body))
-        else:
+        elif self._house.busy == 1:
             self.send(head + body)
+        elif not self._outgoing:
+            self._outgoing = head + body
+            self._house.goes_out(self)
+        else:
+            self._outgoing += head + body
         self._done(request, keep=keep)
 
     def _fail(self, request: Request, reply: HttpReply) -> None:
@@ -299,10 +323,16 @@ class HttpConnection(asyncio.Protocol):
         if keep:
             self._advance()
         else:
-            self._transport.close()
+            self._close()
+
+    def _close(self) -> None:
+        self.go_out()
+        self._transport.close()
 
     def _over(self) -> Request | None:
         request, self._running = self._running, None
+        if request is not None:
+            self._house.busy -= 1
         if self._quick_end is not None and not self._quick_end.done():
             self._quick_end.set_result(None)
         return request
@@ -332,7 +362,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _part(self) -> None:
         if self._reader.phase is Phase.IDLE and not self._reader.ready and not self._held:
-            self._transport.close()
+            self._close()
         else:
             self._refuse(Refusal(503, "the server is stopping"))
 
@@ -354,6 +384,6 @@ class HttpConnection(asyncio.Protocol):
         if self._refused:
             self._transport.abort()
         elif self._reader.phase is Phase.IDLE:
-            self._transport.close()
+            self._close()
         else:
             self._refuse(Refusal(408, "the request took too long to come"))

@@ -36,6 +36,7 @@ class LeanHttpServer:
         self.quick = quick
         self.limits = limits or ServerLimits()
         self.closing = False
+        self.busy = 0
         self.running: set[asyncio.Task[None]] = set()
         self._connections: set[HttpConnection] = set()
         self._refused: set[HttpConnection] = set()
@@ -44,6 +45,7 @@ class LeanHttpServer:
         self._places: list[UnixPlace] = []
         self._sweeping: asyncio.TimerHandle | None = None
         self._empty: asyncio.Future[None] | None = None
+        self._outgoing: list[HttpConnection] = []
         times = (
             self.limits.header_seconds,
             self.limits.body_seconds,
@@ -137,6 +139,16 @@ class LeanHttpServer:
         self._refused.discard(connection)
         if self._empty is not None and not self._connections and not self._refused and not self._empty.done():
             self._empty.set_result(None)
+
+    def goes_out(self, connection: HttpConnection) -> None:
+        if not self._outgoing:
+            asyncio.get_running_loop().call_soon(self._end_turn)
+        self._outgoing.append(connection)
+
+    def _end_turn(self) -> None:
+        outgoing, self._outgoing = self._outgoing, []
+        for connection in outgoing:
+            connection.go_out()
 
     def _watch(self) -> None:
         if self._sweeping is None:
