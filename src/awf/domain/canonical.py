@@ -14,18 +14,19 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from json.encoder import encode_basestring
 from typing import Any
 
 import msgspec
 
-__all__ = ["canonical", "encoded_alike", "sha256_hex"]
+__all__ = ["canonical", "canonical_json", "encoded_alike", "sha256_hex"]
 
 _TAG = "$awf"
 _TAG_BYTES = b'"$awf"'
 _EXACT = 2**53 - 1  # up to here every integer is a double of its own
 _BEYOND_BMP = re.compile(rb"[\xf0-\xff]")  # there UTF-8 and UTF-16 sort differently
+_MAYBE_NUMBER = re.compile(rb"[:\[,][-0-9]")  # as msgspec writes them; in a text it means nothing
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -35,6 +36,17 @@ def canonical(value: Any) -> bytes:
         encoded = _encode(value)
     except Exception:  # noqa: BLE001  whatever msgspec refuses, the exact way has a form for
         return _exact(value)
+    return encoded if encoded_alike((value,), encoded) else _exact(value)
+
+
+def canonical_json(value: Mapping[str, Any]) -> bytes:
+    """The same for an object that was read from JSON: where no number is in it there is nothing else to look at."""
+    try:
+        encoded = _encode(value)
+    except Exception:  # noqa: BLE001  as above
+        return _exact(value)
+    if encoded.isascii() and _MAYBE_NUMBER.search(encoded) is None and _TAG_BYTES not in encoded:
+        return encoded
     return encoded if encoded_alike((value,), encoded) else _exact(value)
 
 

@@ -180,16 +180,16 @@ class GateLab:
         call: CallContext,
         carry_out: Callable[[CallContext], Awaitable[ToolResult]],
     ) -> ToolResult:
-        gate = gated.gate
-        passage = gate.admit_now(gated.tool, arguments, gated.origin, call.call_id)
-        if passage is None or not gate.depart(passage):
+        gate, turnstile = gated.gate, gated.gate.turnstile
+        passage = turnstile.admit(gated.tool, arguments, gated.origin, call.call_id)
+        if passage is None or not turnstile.depart([passage]):
             return await gate.through(gated, arguments, call, carry_out)
         try:
             result = await carry_out(call)
         except ToolFailure as failure:
             gate.lost(passage, failure.code)
             raise
-        return gate.arrive(passage, result) or await gate.arrived(passage, result)
+        return turnstile.arrive(passage, result) or await gate.arrived(passage, result)
 
     # What was recorded
 

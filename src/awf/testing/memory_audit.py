@@ -10,6 +10,8 @@ from awf.domain.audit import AuditEntry, AuditRecord, AuditReport, AuditUnavaila
 from awf.domain.audit_chain import GENESIS, ChainWalk, decoded_entry, entry_json, record_hash
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from awf.domain.audit import AuditCheckpoint, AuditFilter
 
 __all__ = ["MemoryAudit"]
@@ -38,7 +40,11 @@ class MemoryAudit:
         self.kept.append(AuditRecord(sequence=sequence, previous=previous, entry=own, hash=said))
 
     def form(self, entry: AuditEntry) -> _Form:
-        return _Form(self, entry)
+        return _Form(entry)
+
+    def add(self, made: Sequence[bytes]) -> None:
+        for one in made:
+            self.record(decoded_entry(one))
 
     async def records(
         self,
@@ -79,33 +85,30 @@ class MemoryAudit:
 class _Form:
     """A `CallForm`."""
 
-    def __init__(self, log: MemoryAudit, entry: AuditEntry) -> None:
-        self._log = log
+    def __init__(self, entry: AuditEntry) -> None:
         self._entry = entry
 
-    def begun(self, now: float, request_id: str, input_hash: str) -> _Open:
+    def decision(self, now: float, request_id: str, input_hash: str) -> bytes:
         own = {"created_at": now, "request_id": request_id, "input_hash": input_hash}
-        decision = msgspec.structs.replace(self._entry, **own)
-        self._log.record(decision)
-        return _Open(self._log, decision)
+        return entry_json(msgspec.structs.replace(self._entry, **own))
 
-
-class _Open:
-    """An `OpenCall`."""
-
-    def __init__(self, log: MemoryAudit, decision: AuditEntry) -> None:
-        self._log = log
-        self._decision = decision
-
-    def ended(self, now: float, duration_ms: int, output_hash: str) -> None:
-        decision = self._decision
-        self._log.record(
+    def call(
+        self,
+        now: float,
+        duration_ms: int,
+        output_hash: str,
+        decided_at: float,
+        request_id: str,
+        input_hash: str,
+    ) -> bytes:
+        del decided_at, input_hash  # its decision has a place of its own already
+        return entry_json(
             AuditEntry(
                 kind="effect",
                 created_at=now,
-                request_id=decision.request_id,
-                tool_id=decision.tool_id,
-                context=decision.context,
+                request_id=request_id,
+                tool_id=self._entry.tool_id,
+                context=self._entry.context,
                 output_hash=output_hash,
                 success=True,
                 duration_ms=duration_ms,

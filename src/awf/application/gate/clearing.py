@@ -32,33 +32,21 @@ _MOST = 256
 class Clearance:
     """Its label covers what the tool returns, and all that the tool requires is granted."""
 
-    __slots__ = (
-        "_forms",
-        "_latest",
-        "approvals",
-        "changes",
-        "grants",
-        "label",
-        "origin",
-        "since",
-        "turns",
-        "until",
-    )
+    __slots__ = ("_forms", "_latest", "approvals", "grants", "label", "origin", "since", "state", "until")
 
     def __init__(
         self,
         origin: Origin,
         label: Label,
         coverage: Coverage,
-        turns: int,
-        changes: int,
+        state: tuple[int, int],
         period: tuple[float, float],
     ) -> None:
         self.origin = origin  # kept, so that nothing else gets its identity
         self.label = label
         self.grants = coverage.grant_ids
         self.approvals = coverage.approval_ids
-        self.turns, self.changes = turns, changes  # when it was so
+        self.state = state  # of the stores, when it was so
         self.since, self.until = period
         self._forms: dict[tuple[object, ...], CallForm] = {}
         self._latest: tuple[Decision, CallForm] | None = None
@@ -90,33 +78,29 @@ class Clearing:
         self._contexts = contexts
         self._grants = grants
         self._changes = changes
+        self._seen = -1
 
-    def of(self, tool: GatedTool, origin: Origin, now: float) -> Clearance | None:
-        """None: something is missing, or has to be looked up first."""
+    def of(self, tool: GatedTool, origin: Origin, now: float, *, again: bool = False) -> Clearance | None:
+        """None: something is missing, or has to be looked up first. `again`: the stores were looked at just now."""
         known = tool.cleared.get(id(origin))
         try:
-            turns, changes = self._contexts.turns, self._changes()
-            if (
-                known is not None
-                and known.changes == changes
-                and known.turns == turns
-                and known.since <= now < known.until
-            ):
+            if not again:
+                self._seen = self._changes()
+            state = self._contexts.turns, self._seen
+            if known is not None and known.state == state and known.since <= now < known.until:
                 return known
-            return self._found(tool, origin, now, turns, changes)
+            return self._found(tool, origin, now, state)
         except AwfError:  # the other way tells
             return None
 
-    def holds(self, clearance: Clearance) -> bool:
-        """Whether the context still has what it had."""
+    def state(self) -> tuple[int, int] | None:
+        """Of the stores, now. A clearance that was given in another one may be no longer right. None: nobody knows."""
         try:
-            return clearance.turns == self._contexts.turns and clearance.changes == self._changes()
+            return self._contexts.turns, self._changes()
         except AwfError:
-            return False
+            return None
 
-    def _found(
-        self, tool: GatedTool, origin: Origin, now: float, turns: int, changes: int
-    ) -> Clearance | None:
+    def _found(self, tool: GatedTool, origin: Origin, now: float, state: tuple[int, int]) -> Clearance | None:
         label = self._contexts.label_at(origin.context, self._contexts.version())
         if label is None or not label.covers(tool.label):
             return None
@@ -128,6 +112,6 @@ class Clearing:
             return None
         if len(tool.cleared) >= _MOST:
             tool.cleared.clear()
-        found = Clearance(origin, label, coverage, turns, changes, self._grants.period(now))
+        found = Clearance(origin, label, coverage, state, self._grants.period(now))
         tool.cleared[id(origin)] = found
         return found

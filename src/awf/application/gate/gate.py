@@ -21,23 +21,21 @@ from awf.application.gate.admitting import (
     missing_decision,
     unavailable_decision,
 )
-from awf.application.gate.clearing import Clearing
 from awf.application.gate.confirming import Confirming
-from awf.application.gate.decision_document import CallView
 from awf.application.gate.entries import decision_entry, effect_entry, unknown_entry
 from awf.application.gate.explaining import Stage
 from awf.application.gate.flights import Flights
 from awf.application.gate.level_watch import LevelWatch
-from awf.application.gate.output_limits import bounds_of, limited
+from awf.application.gate.output_limits import bounds_of
 from awf.application.gate.passage import GatedTool, Passage
 from awf.application.gate.releasing import Releasing
 from awf.application.gate.tool_facts import tool_facts
+from awf.application.gate.turnstile import Turnstile
 from awf.application.tools.pipeline import error_code
 from awf.domain.audit import AuditUnavailable
 from awf.domain.canonical import canonical
 from awf.domain.errors import AwfError
 from awf.domain.label import PLAIN
-from awf.domain.mcp import Verbatim, with_meta
 from awf.domain.policy import Decision
 from awf.domain.tool import ToolFailure
 
@@ -100,9 +98,9 @@ class Gate:
         self._redactor = parts.redactor
         self._shadow = parts.keys.policy is not None and parts.keys.policy.shadow
         self._admitting = Admitting(parts.contexts, parts.grants)
-        self._clearing = Clearing(parts.contexts, parts.grants, parts.changes)
         self._confirming = Confirming(parts.desk, parts.redactor)
         self._releasing = Releasing(parts.spooler, parts.redactor)
+        self.turnstile = Turnstile(parts, self._releasing, shadow=self._shadow)
         self._flights = Flights(parts.contexts.listen, LevelWatch(parts.contexts))
 
     # Tools
@@ -272,104 +270,7 @@ class Gate:
     async def _ended(self, passage: Passage, error: str, output: str = "", *, needed: bool = False) -> None:
         await self.recorder.record(self._effect(passage, error, output), needed=needed)
 
-    # The same in two steps, for calls that wait for nobody but their server
-
-    def admit_now(
-        self, tool: GatedTool, arguments: Mapping[str, Any], origin: Origin, request_id: str
-    ) -> Passage | None:
-        """A call that may be made, and about which nobody has to be asked first. None: `through` is the way.
-
-        Nothing has been recorded yet: `depart` does that.
-        """
-        if not tool.at_once or self._shadow or not self.recorder.is_immediate:
-            return None
-        now = self._clock()
-        clearance = self._clearing.of(tool, origin, now)
-        if clearance is None:
-            return None
-        decision = tool.rules.at_a_glance(arguments)
-        if decision is None:
-            decision = tool.rules.decide(CallView(arguments, origin.seen, clearance.label))
-            if decision.verdict != "allow":
-                return None
-        passage = Passage(tool, arguments, origin, request_id)
-        passage.clearance, passage.decision, passage.decided_at = clearance, decision, now
-        passage.label, passage.grants, passage.approvals = (
-            clearance.label,
-            clearance.grants,
-            clearance.approvals,
-        )
-        passage.exact = encoded = canonical(arguments)
-        if self._redactor.suspicious(encoded, origin.redact_keys):
-            encoded = canonical(self._redactor.redacted(arguments, origin.redact_keys))
-        passage.input_hash = sha256(encoded).hexdigest()
-        return passage
-
-    def _has(self, passage: Passage, label: Label) -> bool:
-        """Whether its context has this label already, for certain."""
-        try:
-            return label == PLAIN or self.contexts.has(passage.origin.context, label)
-        except AwfError:  # the other way tells
-            return False
-
-    def depart(self, passage: Passage) -> bool:
-        """It is recorded, and may go. False: not now."""
-        passage.began = self._monotonic()
-        log, clearance, decision = self.recorder.log, passage.clearance, passage.decision
-        if log is None:
-            return True
-        assert clearance is not None
-        assert decision is not None
-        form = clearance.form(passage, decision, log)
-        try:
-            passage.open_call = form.begun(passage.decided_at, passage.request_id, passage.input_hash)
-        except AuditUnavailable:
-            return False
-        return True
-
-    def arrive(self, passage: Passage, result: ToolResult) -> ToolResult | None:
-        """What the agent gets. None: that takes longer; `arrived` is the way."""
-        released = self._releasing.released_now(passage, result)
-        if released is None or not self._has(passage, released.label):
-            return None
-        open_call, error = passage.open_call, error_code(released.result)
-        if open_call is None or error:
-            entry = self._effect(passage, error, released.output_hash)
-            return released.result if self.recorder.record_now(entry) else None
-        taken = int((self._monotonic() - passage.began) * 1000)
-        try:
-            open_call.ended(self._clock(), taken, released.output_hash)
-        except AuditUnavailable:
-            return None
-        return released.result
-
-    def arrive_plainly(self, passage: Passage, raw: dict[str, Any]) -> dict[str, Any] | None:
-        """The same as `arrive` for what a server answered, if that is no error and says nothing beside its result.
-
-        None: it is not so plain, or cannot be recorded now. Nothing has happened then.
-        """
-        open_call, tool, clearance = passage.open_call, passage.tool, passage.clearance
-        if open_call is None or clearance is None or "_meta" in raw or raw.get("isError") is True:
-            return None
-        if (
-            tool.told is not None
-            and not self._clearing.holds(clearance)
-            and not self._has(passage, tool.label)
-        ):
-            return None
-        encoded = canonical(raw)
-        if len(encoded) > tool.roomy and tool.bounds is not None and limited(raw, tool.bounds, encoded):
-            return None
-        if self._redactor.suspicious(encoded, passage.origin.redact_keys):
-            return None
-        taken = int((self._monotonic() - passage.began) * 1000)
-        try:
-            open_call.ended(self._clock(), taken, sha256(encoded).hexdigest())
-        except AuditUnavailable:
-            return None
-        if type(raw) is Verbatim and len(raw.written) != len(encoded):
-            raw = dict(raw)  # its words may say more than what was looked at: a key twice
-        return raw if tool.told is None else with_meta(raw, tool.told, tool.told_json)
+    # What the turnstile leaves to us
 
     async def arrived(self, passage: Passage, result: ToolResult) -> ToolResult:
         """Raises `ToolFailure`."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from awf.application.gate.tool_facts import ToolFacts
     from awf.domain.label import Label
     from awf.domain.policy import Decision
-    from awf.domain.ports.audit_log import OpenCall
+    from awf.domain.ports.audit_log import CallForm
 
 __all__ = ["Gated", "GatedTool", "Passage"]
 
@@ -73,51 +73,26 @@ class Gated(NamedTuple):
     origin: Origin
     asking: Asking | None = None
     answered: str = ""  # the question that the caller brings back, with or without an answer
-    admitted: Passage | None = None  # by `admit_now`, and recorded; then it only has to be carried out
+    admitted: Passage | None = None  # by the turnstile, and recorded; then it only has to be carried out
 
 
-class Passage:
-    __slots__ = (
-        "answered",
-        "approvals",
-        "arguments",
-        "began",
-        "clearance",
-        "decided_at",
-        "decision",
-        "exact",
-        "grants",
-        "input_hash",
-        "label",
-        "open_call",
-        "origin",
-        "raising",
-        "request_id",
-        "revoked",
-        "task",
-        "tool",
-        "under_way",
-    )
-
-    def __init__(
-        self, tool: GatedTool, arguments: Mapping[str, Any], origin: Origin, request_id: str
-    ) -> None:
-        self.tool = tool
-        self.arguments = arguments
-        self.origin = origin
-        self.request_id = request_id
-        self.answered = ""  # the question that the caller brings back
-        self.began = 0.0
-        self.clearance: Clearance | None = None
-        self.decided_at = 0.0
-        self.decision: Decision | None = None
-        self.grants: tuple[str, ...] = ()
-        self.approvals: tuple[str, ...] = ()  # ids that its grants carry
-        self.exact = b""  # the arguments in canonical form, with their secrets; never leaves this process
-        self.input_hash = ""  # of what is left of them when their secrets are taken out
-        self.label: Label | None = None  # of the context, before the call
-        self.open_call: OpenCall | None = None  # in the audit, where it was begun in one step
-        self.revoked = ""  # why it was stopped on its way
-        self.task: asyncio.Task[Any] | None = None
-        self.raising = False  # the label of its own context
-        self.under_way = False  # it has left us and not come back
+class Passage(msgspec.Struct, eq=False):
+    tool: GatedTool
+    arguments: Mapping[str, Any]
+    origin: Origin
+    request_id: str
+    clearance: Clearance | None = None
+    decision: Decision | None = None
+    decided_at: float = 0.0
+    label: Label | None = None  # of the context, before the call
+    grants: tuple[str, ...] = ()
+    approvals: tuple[str, ...] = ()  # ids that its grants carry
+    answered: str = ""  # the question that the caller brings back
+    began: float = 0.0
+    exact: bytes = b""  # the arguments in canonical form, with their secrets; never leaves this process
+    input_hash: str = ""  # of what is left of them when their secrets are taken out
+    form: CallForm | None = None  # in which it was recorded, where that was done by the short way
+    revoked: str = ""  # why it was stopped on its way
+    task: asyncio.Task[Any] | None = None
+    raising: bool = False  # the label of its own context
+    under_way: bool = False  # it has left us and not come back

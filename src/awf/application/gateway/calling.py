@@ -10,10 +10,8 @@ from awf.application.gate.origin import NeedsInput
 from awf.application.gate.passage import Gated
 from awf.application.gate.releasing import as_raw, received
 from awf.application.gateway.asking import ClientAsking, answer_of, question_of
-from awf.application.gateway.eras import crossed_result, upstream_meta
-from awf.application.gateway.forwarding import crossed
-from awf.application.gateway.quick_call import QuickCall
-from awf.application.tools.pipeline import ERROR_KEY, NO_SPAN, failed, result_of
+from awf.application.gateway.eras import crossed_result
+from awf.application.tools.pipeline import ERROR_KEY
 from awf.domain.errors import AwfError
 from awf.domain.mcp import HEADER_MISMATCH, INVALID_PARAMS, RpcError
 from awf.domain.mirroring import mirrored_headers
@@ -21,10 +19,8 @@ from awf.domain.tool import ToolFailure, ToolResult
 from awf.domain.value_source import CallFacts, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Mapping
 
-    from awf.application.gate.gate import Gate
-    from awf.application.gate.passage import Passage
     from awf.application.gateway.call_book import CallBook, Outcome
     from awf.application.gateway.client import Client, Exchange
     from awf.application.gateway.composition import CallPlan
@@ -32,12 +28,10 @@ if TYPE_CHECKING:
     from awf.application.gateway.forwarding import Forwarding
     from awf.application.gateway.offers import KnownToGate, Offer
     from awf.application.gateway.origins import Origins
-    from awf.application.gateway.quick_call import Tell
-    from awf.application.gateway.vigil import Vigil
     from awf.application.tools.pipeline import CallPipeline
     from awf.domain.tool import CallContext, ToolErrorCode
 
-__all__ = ["ToolCalls"]
+__all__ = ["ToolCalls", "arguments_of", "filled", "outcome_of", "passed_params"]
 
 _TOOL_CODES: dict[str, ToolErrorCode] = {
     "EXECUTION.MCP_SERVER.TIMEOUT": "TIMEOUT",
@@ -55,10 +49,8 @@ class ToolCalls:
         info: dict[str, Any],
         lowering: Lowering,
         origins: Origins,
-        vigil: Vigil,
     ) -> None:
         self._origins = origins
-        self._vigil = vigil
         self._pipeline = pipeline
         self._info = info
         self._lowering = lowering
@@ -104,7 +96,7 @@ class ToolCalls:
                 facts=_facts(client),
                 gated=gated,
             )
-            outcome, code = _outcome(result)
+            outcome, code = outcome_of(result)
             if code == "PERMISSION_DENIED" and not answered:  # so it is our own word, and no stranger's
                 reason = self._pipeline.observers.masker.mask(result.text)
         except NeedsInput as question:
@@ -114,15 +106,19 @@ class ToolCalls:
             self._book.ended(entry, outcome, code, reason)
         if objection is not None:
             raise objection
-        return self._for_client(client, result)
+        return self.for_client(client, result)
 
-    def _for_client(self, client: Client, result: ToolResult) -> dict[str, Any]:
+    def for_client(self, client: Client, result: ToolResult) -> dict[str, Any]:
         raw = result.raw
         if raw is None:
             raw = as_raw(result)
             if client.modern:
                 return crossed_result("tools/call", raw, to_modern=True, server_info=self._info)
-        return self._lowering.result(client.version, raw) if client.version < "2025-11-25" else raw
+        return self.lowered(client, raw)
+
+    def lowered(self, client: Client, raw: dict[str, Any]) -> dict[str, Any]:
+        """As its revision has it."""
+        return raw if client.version >= "2025-11-25" else self._lowering.result(client.version, raw)
 
     def _gated(self, known: KnownToGate, exchange: Exchange) -> Gated:
         origin = self._origins.of(exchange.client, exchange.headers)
@@ -140,157 +136,34 @@ class ToolCalls:
         """Only the call itself. The arguments fit. Raises `RpcError` and `ToolFailure`."""
         published = offer.published
         plan = published.plan
-        sent = arguments if plan.changes_nothing else _filled(plan, arguments, exchange)
+        sent = arguments if plan.changes_nothing else filled(plan, arguments, exchange)
         meta = {**exchange.meta, **context.trace} if context.trace else exchange.meta
-        passed = _passed(params, published.tool, sent, meta)
+        passed = passed_params(params, published.tool, sent, meta)
         headers, asked = plan.mirrored(sent) or None, (published.tool, arguments)
         try:
             raw = await self._forwarding.send(
                 offer.server, exchange, "tools/call", passed, headers, asked=asked
             )
         except RpcError as error:
-            raise self._objection(plan, sent, error) from error
+            raise self.objection(plan, sent, error) from error
         except AwfError as error:
-            raise self._failure(error) from error
-        return self._received(plan, sent, raw)
+            raise self.failure(error) from error
+        return self.received(plan, sent, raw)
 
-    def _objection(self, plan: CallPlan, sent: Mapping[str, Any], error: RpcError) -> RpcError:
+    def objection(self, plan: CallPlan, sent: Mapping[str, Any], error: RpcError) -> RpcError:
         clean = self._cleaner(plan, sent)
         return RpcError(error.code, clean(error.message), _cleaned_data(error.data, clean))
 
-    def _failure(self, error: AwfError) -> ToolFailure:
+    def failure(self, error: AwfError) -> ToolFailure:
         code = _TOOL_CODES.get(error.code, "EXECUTION_FAILED")
         return ToolFailure(
             code, self._pipeline.observers.masker.mask(f"{error.message} {error.hint}".strip())
         )
 
-    def _received(self, plan: CallPlan, sent: Mapping[str, Any], raw: dict[str, Any]) -> ToolResult:
+    def received(self, plan: CallPlan, sent: Mapping[str, Any], raw: dict[str, Any]) -> ToolResult:
         if raw.get("isError") is True:
             raw = _cleaned(raw, self._cleaner(plan, sent))
         return received(plan.result(raw))
-
-    # The same in two steps, without waiting in between
-
-    def begin(
-        self, offer: Offer, exchange: Exchange, params: dict[str, Any], arguments: dict[str, Any], tell: Tell
-    ) -> QuickCall | None:
-        """Send it at once. None where there is more to do than that: nothing has happened then, and `call` is the way.
-
-        It is checked and recorded like any other; what has to be asked before it goes out needs the other way.
-        """
-        if not self._pipeline.in_two_steps or "requestState" in params or "progressToken" in exchange.meta:
-            return None
-        client, published, server = exchange.client, offer.published, offer.server
-        lane = server.lane_now(client)
-        era = lane.upstream.era if lane is not None else None
-        if lane is None or era is None or (offer.mirrored and client.modern) or offer.check(arguments):
-            return None
-        crossing = None if era.modern is client.modern else era
-        if crossing is not None and client.modern and client.interactive:
-            return None
-        gate: Gate | None = None
-        passage: Passage | None = None
-        if offer.gated is not None:
-            gate, tool = offer.gated
-            origin = self._origins.of(client, exchange.headers)
-            passage = gate.admit_now(tool, arguments, origin, self._pipeline.new_id())
-            if passage is None or not (
-                tool.timeout is None or _is_coarse(tool.timeout, server.config.patience)
-            ):
-                return None
-        plan = published.plan
-        try:
-            sent = arguments if plan.changes_nothing else _filled(plan, arguments, exchange)
-            headers = plan.mirrored(sent) or None
-        except Exception:  # noqa: BLE001  the other way tells
-            return None
-        meta = exchange.meta if crossing is None else upstream_meta(exchange.meta, client, crossing)
-        passed = _passed(params, published.tool, sent, meta)
-        if gate is not None and passage is not None and not gate.depart(passage):
-            return None
-        quick = exchange.task = QuickCall(self, offer, exchange, lane, passed, sent, crossing, tell, passage)
-        pending = server.begin(exchange, "tools/call", passed, headers, lane, quick.came)
-        if pending is None:
-            exchange.task = None
-            exchange.admitted = passage  # and recorded: the other way only has to carry it out
-            return None
-        if passage is not None and passage.tool.timeout is not None:
-            exchange.must_end_within(passage.tool.timeout)
-        entry = self._book.begun(published.server, published.tool, offer.tool.name, client.name)
-        known_as = passage.request_id if passage is not None else ""
-        quick.begun(pending, entry, self._pipeline.begun(offer.tool, arguments, known_as))
-        self._vigil.keep()
-        return quick
-
-    def concluded(
-        self, quick: QuickCall, raw: dict[str, Any] | None, reason: Exception | None
-    ) -> dict[str, Any] | RpcError | Coroutine[Any, Any, dict[str, Any]]:
-        """What the client gets: the result, or the objection of the server."""
-        offer, client, observing = quick.offer, quick.exchange.client, quick.observing
-        objection: RpcError | None = None
-        if raw is not None:
-            if quick.crossing is not None:
-                raw = crossed("tools/call", raw, client, quick.crossing)
-            if observing is None and offer.published.plan.keeps(raw):  # nobody else wants to look into it
-                passage = quick.passage
-                plain: dict[str, Any] | None = raw
-                if passage is not None and offer.gated is not None:
-                    plain = offer.gated.gate.arrive_plainly(passage, raw)
-                self._vigil.keep()
-                if plain is not None:
-                    quick.owed = self._book  # the client first
-                    return (
-                        plain
-                        if client.version >= "2025-11-25"
-                        else self._lowering.result(client.version, plain)
-                    )
-            result = self._received(offer.published.plan, quick.sent, raw)
-        elif isinstance(reason, RpcError):
-            objection = self._objection(offer.published.plan, quick.sent, reason)
-            result = failed("EXECUTION_FAILED", objection.message)
-        else:
-            assert reason is not None
-            error = self._failure(reason) if isinstance(reason, AwfError) else reason
-            result = result_of(offer.tool, error)
-        if quick.passage is not None and offer.gated is not None:
-            if raw is None:
-                offer.gated.gate.lost(quick.passage, _outcome(result)[1])
-            else:
-                released = offer.gated.gate.arrive(quick.passage, result)
-                if released is None:
-                    return self._released(quick, quick.passage, offer.gated.gate, result)
-                result = released
-        told = self._told(quick, result)
-        return objection or told
-
-    async def _released(
-        self, quick: QuickCall, passage: Passage, gate: Gate, result: ToolResult
-    ) -> dict[str, Any]:
-        """The gate has more to do with it than a glance."""
-        try:
-            result = await gate.arrived(passage, result)
-        except Exception as error:  # noqa: BLE001  whatever it is, the agent gets an answer
-            result = result_of(quick.offer.tool, error)
-        return self._told(quick, result)
-
-    def _told(self, quick: QuickCall, result: ToolResult) -> dict[str, Any]:
-        if quick.observing is not None:
-            quick.observing.ended(NO_SPAN, result)
-        self._book.ended(quick.entry, *_outcome(result))
-        return self._for_client(quick.exchange.client, result)
-
-    async def answered(self, quick: QuickCall, raw: dict[str, Any]) -> dict[str, Any]:
-        headers = quick.offer.published.plan.mirrored(quick.sent) or None
-        return await self._forwarding.answering(
-            quick.offer.server, quick.exchange, "tools/call", quick.passed, headers, quick.lane, raw
-        )
-
-    def abandoned(self, quick: QuickCall) -> None:
-        if quick.passage is not None and quick.offer.gated is not None:
-            quick.offer.gated.gate.lost(quick.passage, "CANCELLED")
-        if quick.observing is not None:
-            quick.observing.ended(NO_SPAN, cancelled=True)
-        self._book.ended(quick.entry, "cancelled", "CANCELLED")
 
     def _cleaner(self, plan: CallPlan, sent: Mapping[str, Any]) -> Callable[[str], str]:
         """Error texts must tell neither what the agent does not know of nor what is secret."""
@@ -298,7 +171,7 @@ class ToolCalls:
         return lambda text: mask(plan.cleaned(text, sent))
 
 
-def _passed(
+def passed_params(
     params: dict[str, Any], tool: str, arguments: dict[str, Any], meta: dict[str, Any]
 ) -> dict[str, Any]:
     """The params as the server gets them."""
@@ -308,11 +181,6 @@ def _passed(
     return passed
 
 
-def _is_coarse(timeout: float, patience: float) -> bool:
-    """Whether the server's clockwork, which looks now and then, is exact enough for it."""
-    return timeout >= 20.0 or timeout >= max(0.4, patience)
-
-
 def _facts(client: Client) -> dict[str, str]:
     facts = {"mcp.protocol.version": client.version}
     if client.id:
@@ -320,7 +188,7 @@ def _facts(client: Client) -> dict[str, str]:
     return facts
 
 
-def _outcome(result: ToolResult) -> tuple[Outcome, str]:
+def outcome_of(result: ToolResult) -> tuple[Outcome, str]:
     if not result.is_error:
         return "ok", ""
     said = result.meta.get(ERROR_KEY)
@@ -328,7 +196,7 @@ def _outcome(result: ToolResult) -> tuple[Outcome, str]:
     return ("refused" if code in {"INVALID_ARGUMENTS", "PERMISSION_DENIED"} else "error"), code
 
 
-def _filled(plan: CallPlan, arguments: dict[str, Any], exchange: Exchange) -> dict[str, Any]:
+def filled(plan: CallPlan, arguments: dict[str, Any], exchange: Exchange) -> dict[str, Any]:
     facts = CallFacts(exchange.client.id, exchange.headers, time.time, _new_uuid)
     return plan.upstream(arguments, lambda value: resolve(value, facts))
 

@@ -24,6 +24,7 @@ from awf.application.gateway.origins import Origins
 from awf.application.gateway.parking import Parking
 from awf.application.gateway.prompts import published_prompts
 from awf.application.gateway.put_aside import PutAside
+from awf.application.gateway.quick_calls import QuickCalls
 from awf.application.gateway.resources import Resources
 from awf.application.gateway.vigil import Vigil
 from awf.application.gateway.watching import Watching
@@ -70,9 +71,12 @@ class Gateway:
         self._parking = Parking(parts.name)
         self._forwarding = Forwarding(self._parking)
         self._pipeline = CallPipeline(parts.observers)
-        vigil = Vigil(parts.awake, lambda: self.fleet.file.listen.stay_awake)
         self.calls = ToolCalls(
-            self._pipeline, self._forwarding, parts.book, self.info, parts.lowering, self.origins, vigil
+            self._pipeline, self._forwarding, parts.book, self.info, parts.lowering, self.origins
+        )
+        vigil = Vigil(parts.awake, lambda: self.fleet.file.listen.stay_awake)
+        self._quick_calls = QuickCalls(
+            self.calls, self._pipeline, self._forwarding, parts.book, self.origins, vigil
         )
         self._masker = parts.observers.masker
         self._requests = GatedRequests(
@@ -170,7 +174,7 @@ class Gateway:
         if type(name) is not str or type(arguments) is not dict:
             return None
         offer = self.fleet.offers.known(name, exchange.client.profile)
-        return None if offer is None else self.calls.begin(offer, exchange, params, arguments, tell)
+        return None if offer is None else self._quick_calls.begin(offer, exchange, params, arguments, tell)
 
     async def _handled(
         self, handle: Handle | None, exchange: Exchange, method: str, params: dict[str, Any]

@@ -16,7 +16,7 @@ from awf.application.running.tasks import spawn
 from awf.domain.mcp import RpcError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Mapping
 
     from awf.application.gate.passage import Passage
     from awf.application.gateway.call_book import CallBook, Entry
@@ -43,6 +43,10 @@ class Host(Protocol):
         """What the client gets for what came of it; or the work that is left to know it."""
         ...
 
+    def put_off(self, quick: QuickCall, raw: dict[str, Any]) -> bool:
+        """Whether it is looked at with others, a moment later: `leave` or `end` is called then."""
+        ...
+
     async def answered(self, quick: QuickCall, raw: dict[str, Any]) -> dict[str, Any]:
         """The result, after the questions of the server were put to the client."""
         ...
@@ -52,23 +56,34 @@ class Host(Protocol):
         ...
 
 
+class _Waiting:
+    """In place of what can be cancelled, for a call that has not gone out."""
+
+    def cancel(self) -> None: ...
+
+
+_WAITING = _Waiting()
+
+
 class QuickCall:
     """`tell` hears once what the client gets; None when the call was cancelled."""
 
     __slots__ = (
         "_host",
+        "_is_long",
         "_pending",
         "_tell",
         "crossing",
         "entry",
         "exchange",
+        "headers",
         "lane",
         "observing",
         "offer",
         "owed",
+        "params",
         "passage",
         "passed",
-        "sent",
     )
 
     def __init__(
@@ -77,8 +92,9 @@ class QuickCall:
         offer: Offer,
         exchange: Exchange,
         lane: Lane,
+        params: dict[str, Any],
         passed: dict[str, Any],
-        sent: dict[str, Any],
+        headers: Mapping[str, str] | None,
         crossing: Era | None,
         tell: Tell,
         passage: Passage | None = None,
@@ -87,15 +103,58 @@ class QuickCall:
         self.offer = offer
         self.exchange = exchange
         self.lane = lane
-        self.passed = passed  # the params as the server gets them
-        self.sent = sent  # the arguments among them
+        self.params = params
+        self.passed = passed  # the same as the server gets them
+        self.headers = headers
         self.crossing = crossing  # the server's era, if that is not the client's
         self.passage = passage  # through the gate, where there is one
         self._tell = tell
         self._pending: Work | None = None
+        self._is_long = False
         self.entry: Entry
         self.observing: Observation | None = None
         self.owed: CallBook | None = None  # it still has to hear that the call went well
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """As the client gave them."""
+        given: dict[str, Any] | None = self.params.get("arguments")
+        return {} if given is None else given
+
+    @property
+    def sent(self) -> dict[str, Any]:
+        """As the server gets them."""
+        return self.passed["arguments"]  # type: ignore[no-any-return]
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it has not gone out, and is still wanted."""
+        return self._pending is _WAITING
+
+    def waits(self) -> None:
+        self._pending = _WAITING
+
+    def goes_on_as(self, work: Coroutine[Any, Any, dict[str, Any]]) -> None:
+        """It takes more than a moment: from here on it is a call like any other."""
+        self._is_long = True
+        self._pending = self.exchange.task = spawn(self._long(work), "a call that was to be short")
+
+    async def _long(self, work: Coroutine[Any, Any, dict[str, Any]]) -> None:
+        outcome: dict[str, Any] | RpcError | None = None
+        try:
+            outcome = await work
+        except RpcError as objection:
+            outcome = objection
+        except Exception:  # noqa: BLE001  whoever waits must get an answer
+            _log.exception("the answer of %s could not be passed on", self.offer.tool.name)
+            outcome = RpcError(-32603, _FAILED)
+        finally:
+            self._pending = None
+            self.leave(outcome)
+
+    def fail(self) -> None:
+        self._pending = None
+        self.leave(RpcError(-32603, _FAILED))
 
     def begun(self, pending: Pending, entry: Entry, observing: Observation | None) -> None:
         self._pending = pending
@@ -111,7 +170,8 @@ class QuickCall:
             self._pending = exchange.task = spawn(self._go_on(raw), "a call with questions")
             return
         try:
-            self._end(raw, reason)  # the client first
+            if raw is None or not self._host.put_off(self, raw):
+                self.end(raw, reason)  # the client first
         finally:
             server.ended(exchange, lane, reason)
 
@@ -128,16 +188,16 @@ class QuickCall:
         except Exception as reason:  # noqa: BLE001  the client is told
             failure = reason
         self._pending = None
-        self._end(result, failure)
+        self.end(result, failure)
 
-    def _end(self, raw: dict[str, Any] | None, reason: Exception | None) -> None:
+    def end(self, raw: dict[str, Any] | None, reason: Exception | None) -> None:
         try:
             outcome = self._host.concluded(self, raw, reason)
         except Exception:  # noqa: BLE001  whoever waits must get an answer
             _log.exception("the answer of %s could not be passed on", self.offer.tool.name)
             outcome = RpcError(-32603, _FAILED)
         if isinstance(outcome, _TOLD):
-            self._leave(outcome)
+            self.leave(outcome)
         else:
             spawn(self._finish(outcome), "the rest of a call")
 
@@ -150,7 +210,7 @@ class QuickCall:
             _log.exception("the answer of %s could not be passed on", self.offer.tool.name)
             outcome = RpcError(-32603, _FAILED)
         finally:
-            self._leave(outcome)
+            self.leave(outcome)
 
     def cancel(self) -> None:
         """As that of a task. The server is told; where it was too slow, the client as well."""
@@ -158,18 +218,23 @@ class QuickCall:
         if pending is None:
             return
         pending.cancel()
+        if self._is_long:
+            return  # it ends by itself
+        if pending is _WAITING:
+            self.leave(None)
+            return
         self.offer.server.ended(self.exchange, self.lane)
         if self.exchange.deadline == -math.inf:
-            self._end(None, self.offer.server.too_slow())
+            self.end(None, self.offer.server.too_slow())
         else:
             self._abandon()
 
     def _abandon(self) -> None:
         self._pending = None
         self._host.abandoned(self)
-        self._leave(None)
+        self.leave(None)
 
-    def _leave(self, outcome: dict[str, Any] | RpcError | None) -> None:
+    def leave(self, outcome: dict[str, Any] | RpcError | None) -> None:
         """Nothing holds it any more but what it holds: then it goes without the garbage collector."""
         self.exchange.task = None
         try:

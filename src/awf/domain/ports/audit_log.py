@@ -3,29 +3,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Sequence
 
     from awf.domain.audit import AuditCheckpoint, AuditEntry, AuditFilter, AuditRecord, AuditReport
 
-__all__ = ["AuditLog", "CallForm", "OpenCall"]
-
-
-class OpenCall(Protocol):
-    """A call whose decision is recorded."""
-
-    def ended(self, now: float, duration_ms: int, output_hash: str) -> None:
-        """Record that it succeeded. Whatever else came of it is an entry of its own, for `record`.
-
-        Raises `AuditUnavailable`.
-        """
-        ...
+__all__ = ["AuditLog", "CallForm"]
 
 
 class CallForm(Protocol):
-    """For calls that are alike: made once, used for many."""
+    """For calls that are alike: made once, used for many. What it makes is for `AuditLog.add` of the same log."""
 
-    def begun(self, now: float, request_id: str, input_hash: str) -> OpenCall:
-        """Record the decision. Raises `AuditUnavailable`."""
+    def decision(self, now: float, request_id: str, input_hash: str) -> bytes:
+        """That it may be made."""
+        ...
+
+    def call(
+        self,
+        now: float,
+        duration_ms: int,
+        output_hash: str,
+        decided_at: float,
+        request_id: str,
+        input_hash: str,
+    ) -> bytes:
+        """That it has succeeded, and again what was decided. Whatever else came of it is an entry of its own, for `record`."""
         ...
 
 
@@ -55,6 +56,10 @@ class AuditLog(Protocol):
         What is recorded with it is what `record` makes of the same decisions and effects, at a lower price. Hashes must be hex.
         The entry has no details, and must not change any more.
         """
+        ...
+
+    def add(self, made: Sequence[bytes]) -> None:
+        """Record what forms have made, in this order: all of it, or nothing. Raises `AuditUnavailable`."""
         ...
 
     async def records(

@@ -19,13 +19,14 @@ from awf.domain.redaction.token_patterns import token_spans
 from awf.domain.redaction.value_index import ValueIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from awf.domain.redaction.masker import Masker
 
 __all__ = ["Redactor"]
 
 _PASSES = 16
+_TOGETHER = 64 * 1024  # bytes; more are looked at one by one, lest one of them has all looked at twice
 # In small letters without separators: each secret name has one of these in it, each pattern without a long run, too.
 # They are told by their rarest letters, since most places must be passed over quickly.
 _STEMS = re.compile(
@@ -71,6 +72,18 @@ class Redactor:
         if keys and self._names_own(plain, keys):
             return True
         return self._has_custom and self._fits_custom(encoded)
+
+    def suspects(self, written: Sequence[tuple[bytes, tuple[str, ...]]]) -> Collection[int]:
+        """The places of those that are suspicious, each with keys of its own. Most often none is, and one look tells."""
+        if len(written) > 1:
+            together = b"\n".join([encoded for encoded, keys in written if not keys])
+            if len(together) <= _TOGETHER and not self.suspicious(together):
+                return {
+                    at
+                    for at, (encoded, keys) in enumerate(written)
+                    if keys and self.suspicious(encoded, keys)
+                }
+        return {at for at, (encoded, keys) in enumerate(written) if self.suspicious(encoded, keys)}
 
     def holds_values(self, encoded: bytes) -> bool:
         """Whether a known secret may be in what this is the JSON of."""

@@ -30,7 +30,7 @@ from awf.infrastructure.audit_store.verifying import verified
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from awf.domain.audit import AuditCheckpoint, AuditEntry, AuditFilter, AuditRecord, AuditReport
 
@@ -95,15 +95,18 @@ class SqliteAudit:
     is_immediate = True
 
     def record(self, entry: AuditEntry) -> None:
-        self._write(line_of(packed(entry)))
+        self._write((line_of(packed(entry)),))
 
     def form(self, entry: AuditEntry) -> LineForm:
         fitting = shortened(entry) if len(entry_json(entry)) > LONGEST else entry
-        return LineForm(fitting, self._write, self.record)
+        return LineForm(fitting)
 
-    def _write(self, line: bytes) -> None:
-        """Whether somebody has removed the file is looked at once for all that waits: we can still merge what is in it."""
-        size = len(line)
+    def add(self, made: Sequence[bytes]) -> None:
+        self._write(made)
+
+    def _write(self, lines: Sequence[bytes]) -> None:
+        """All of them, or none. Whether somebody has removed the file is looked at once for all that waits: we can still merge what is in it."""
+        size = len(lines[0]) if len(lines) == 1 else sum(map(len, lines))
         with self._writing:
             spill, pending = self._spill, self._pending + 1
             if spill is None or spill.size + size > spill.room or (pending == 1 and not spill.is_there):
@@ -112,10 +115,13 @@ class SqliteAudit:
                     raise AuditUnavailable("the entry is too long")
             if self._waiting + size > self._limit:
                 raise AuditUnavailable("too much waits to be merged into the audit's database")
-            at = spill.size
-            spill.memory[at + 1 : at + size] = line[1:]
-            spill.memory[at] = line[0]  # last: from now on it is one
-            spill.size = at + size
+            memory, at = spill.memory, spill.size
+            for line in lines:
+                end = at + len(line)
+                memory[at + 1 : end] = line[1:]
+                memory[at] = line[0]  # last: from now on it is one
+                at = end
+            spill.size = at
             self._waiting += size
             self._pending = pending
         if pending == 1:

@@ -10,21 +10,19 @@ their call before the JSON, so that whoever merges them need not read it:
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 from zlib import crc32
 
 import msgspec
 
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import decoded_entry, entry_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from awf.infrastructure.audit_store.packing import packed
+from awf.infrastructure.audit_store.spill import line_of
 
 __all__ = ["CALL", "DECISION", "LineForm", "effect_in"]
 
 DECISION, CALL = b"D ", b"C "
-_PLAIN = re.compile(r"[A-Za-z0-9._:-]+")  # of an id that stands for itself, in JSON and before it
+_PLAIN = re.compile(r"[A-Za-z0-9._:-]+").fullmatch  # of an id that stands for itself, in JSON and before it
 # Found again in the JSON, since nothing else in it can look so: quotes in texts are escaped.
 _TIME, _REQUEST, _INPUT, _OUTPUT, _TAKEN = 1794.0625, "request", "input", "output", 7
 
@@ -32,53 +30,41 @@ _TIME, _REQUEST, _INPUT, _OUTPUT, _TAKEN = 1794.0625, "request", "input", "outpu
 class LineForm:
     """A `CallForm`."""
 
-    def __init__(
-        self, entry: AuditEntry, write: Callable[[bytes], None], record: Callable[[AuditEntry], None]
-    ) -> None:
-        self.entry = entry
-        self.write = write
-        self.record = record
-        self.decision, self.call = _decision_form(entry), _call_form(entry)
+    def __init__(self, entry: AuditEntry) -> None:
+        self._entry = entry
+        self._decision, self._call = _decision_form(entry), _call_form(entry)
 
-    def begun(self, now: float, request_id: str, input_hash: str) -> _LineCall | _EntryCall:
-        if not (1e-3 <= now < 1e15 and now % 1 and _PLAIN.fullmatch(request_id)):
-            return _EntryCall(self, now, request_id, input_hash)
-        moment, request, given = b"%r" % now, request_id.encode(), input_hash.encode()
-        data = self.decision % (request, moment, given, request)
-        self.write(b"%08x %b\n" % (crc32(data), data))
-        return _LineCall(self, moment, request, given)
+    def decision(self, now: float, request_id: str, input_hash: str) -> bytes:
+        if not _has_form(now, request_id):
+            return line_of(packed(self._decided(now, request_id, input_hash)))
+        data = (self._decision % (request_id, now, input_hash, request_id)).encode()
+        return b"%08x %b\n" % (crc32(data), data)
 
+    def call(
+        self,
+        now: float,
+        duration_ms: int,
+        output_hash: str,
+        decided_at: float,
+        request_id: str,
+        input_hash: str,
+    ) -> bytes:
+        if not _has_form(decided_at, request_id):
+            decided = self._decided(decided_at, request_id, input_hash)
+            return line_of(packed(_effect(decided, now, duration_ms, output_hash)))
+        taken = f'"durationMs":{duration_ms},' if duration_ms else ""
+        filled = self._call % (request_id, now, decided_at, taken, input_hash, output_hash, request_id)
+        data = filled.encode()
+        return b"%08x %b\n" % (crc32(data), data)
 
-class _LineCall:
-    """An `OpenCall`."""
-
-    __slots__ = ("_form", "_input", "_moment", "_request")
-
-    def __init__(self, form: LineForm, moment: bytes, request: bytes, given: bytes) -> None:
-        self._form = form
-        self._moment = moment
-        self._request = request
-        self._input = given
-
-    def ended(self, now: float, duration_ms: int, output_hash: str) -> None:
-        form, request = self._form, self._request
-        taken = b'"durationMs":%d,' % duration_ms if duration_ms else b""
-        data = form.call % (request, now, self._moment, taken, self._input, output_hash.encode(), request)
-        form.write(b"%08x %b\n" % (crc32(data), data))
+    def _decided(self, now: float, request_id: str, input_hash: str) -> AuditEntry:
+        own = {"created_at": now, "request_id": request_id, "input_hash": input_hash}
+        return msgspec.structs.replace(self._entry, **own)
 
 
-class _EntryCall:
-    """The same for times and ids that have no form of their own."""
-
-    def __init__(self, form: LineForm, now: float, request_id: str, input_hash: str) -> None:
-        self._record = form.record
-        self._entry = msgspec.structs.replace(
-            form.entry, created_at=now, request_id=request_id, input_hash=input_hash
-        )
-        self._record(self._entry)
-
-    def ended(self, now: float, duration_ms: int, output_hash: str) -> None:
-        self._record(_effect(self._entry, now, duration_ms, output_hash))
+def _has_form(now: float, request_id: str) -> bool:
+    """Whether both are written in JSON as they are written here."""
+    return bool(1e-3 <= now < 1e15 and now % 1 and _PLAIN(request_id))
 
 
 def effect_in(rest: bytes) -> AuditEntry:
@@ -101,28 +87,28 @@ def _effect(call: AuditEntry, now: float, duration_ms: int, output_hash: str) ->
     )
 
 
-def _decision_form(entry: AuditEntry) -> bytes:
+def _decision_form(entry: AuditEntry) -> str:
     sample = msgspec.structs.replace(entry, created_at=_TIME, request_id=_REQUEST, input_hash=_INPUT)
-    return DECISION + b"%b " + _opened(entry_json(sample))
+    return f"{DECISION.decode()}%s {_opened(entry_json(sample))}"
 
 
-def _call_form(entry: AuditEntry) -> bytes:
+def _call_form(entry: AuditEntry) -> str:
     sample = msgspec.structs.replace(
         entry, kind="call", created_at=_TIME, request_id=_REQUEST, input_hash=_INPUT, output_hash=_OUTPUT,
         duration_ms=_TAKEN, success=True,
     )  # fmt: skip
-    return CALL + b"%b %r " + _opened(entry_json(sample))
+    return f"{CALL.decode()}%s %r {_opened(entry_json(sample))}"
 
 
-def _opened(data: bytes) -> bytes:
+def _opened(data: bytes) -> str:
     """With a place for everything that is a call's own, in the order of their names."""
-    made = data.replace(b"%", b"%%")
+    made = data.decode().replace("%", "%%")
     for sample, place in (
-        (b'"createdAt":%r' % _TIME, b'"createdAt":%b'),
-        (b'"durationMs":%d,' % _TAKEN, b"%b"),
-        (b'"inputHash":"%b"' % _INPUT.encode(), b'"inputHash":"%b"'),
-        (b'"outputHash":"%b"' % _OUTPUT.encode(), b'"outputHash":"%b"'),
-        (b'"requestId":"%b"' % _REQUEST.encode(), b'"requestId":"%b"'),
+        (f'"createdAt":{_TIME!r}', '"createdAt":%r'),
+        (f'"durationMs":{_TAKEN},', "%s"),
+        (f'"inputHash":"{_INPUT}"', '"inputHash":"%s"'),
+        (f'"outputHash":"{_OUTPUT}"', '"outputHash":"%s"'),
+        (f'"requestId":"{_REQUEST}"', '"requestId":"%s"'),
     ):
         made = made.replace(sample, place)
     return made

@@ -107,6 +107,9 @@ class PostgresAudit:
     def form(self, entry: AuditEntry) -> CallForm:
         raise NotImplementedError("only a log that is immediate has forms")
 
+    def add(self, made: Sequence[bytes]) -> None:
+        raise NotImplementedError("only a log that is immediate has forms")
+
     async def checkpoint(self) -> AuditCheckpoint | None:
         """Sign the log as it is now; None when it is empty."""
 
