@@ -263,6 +263,17 @@ async def test_a_log_in_memory_can_be_told_to_refuse():
     assert await log.records() == []
 
 
+class Begun:
+    """A call of a form, whose decision is recorded."""
+
+    def __init__(self, log, form, now, request_id, input_hash):
+        self.log, self.form, self.own = log, form, (now, request_id, input_hash)
+        log.add([form.decision(*self.own)])
+
+    def ended(self, now, duration_ms, output_hash):
+        self.log.add([self.form.call(now, duration_ms, output_hash, *self.own)])
+
+
 def decided(**more):
     fields = {"tool_id": "kb:100%", "context": "c", "client": 'a "client" ü😀', "door": "gateway"}
     fields |= {"grant_ids": ("g1",), "decision": "allow", "rule": "%b\n", "reason": '"requestId":"request"'}
@@ -278,7 +289,7 @@ def effect(moment, request, taken):
 @pytest.mark.parametrize("moment", [1700000000.123456, 1700000000.0, 0.0, 1e16, math.nan])
 @pytest.mark.parametrize("taken", [0, 3])
 async def test_a_form_records_what_entries_of_their_own_record(immediate, request_id, moment, taken):
-    begun = immediate.form(decided()).begun(moment, request_id, "ab" * 32)
+    begun = Begun(immediate, immediate.form(decided()), moment, request_id, "ab" * 32)
     immediate.record(told("spooled"))
     begun.ended(moment + 0.25, taken, "cd" * 32)
     by_form = [one.entry for one in await immediate.records()]
@@ -294,7 +305,7 @@ async def test_a_form_records_what_entries_of_their_own_record(immediate, reques
 
 
 async def test_a_call_of_a_form_is_open_until_it_ended(immediate):
-    begun = immediate.form(decided()).begun(5.25, "tool-1", "ab" * 32)
+    begun = Begun(immediate, immediate.form(decided()), 5.25, "tool-1", "ab" * 32)
     assert await immediate.open_calls() == {1}
     begun.ended(6.5, 1250, "cd" * 32)
     records = await immediate.records()
@@ -312,7 +323,7 @@ def effect_following(number):
 
 @pytest.mark.parametrize("by_form", ["decision", "effect"])
 async def test_one_half_by_a_form_and_the_other_by_itself_are_one_call(immediate, by_form):
-    begun = immediate.form(decided()).begun(5.25, "tool-1", "ab" * 32)
+    begun = Begun(immediate, immediate.form(decided()), 5.25, "tool-1", "ab" * 32)
     if by_form == "decision":
         immediate.record(told("effect", 6.5, request_id="tool-1", success=False, error="TIMEOUT"))
     else:
@@ -326,12 +337,12 @@ async def test_one_half_by_a_form_and_the_other_by_itself_are_one_call(immediate
 
 async def test_a_form_of_a_log_that_is_out_of_reach_says_so(immediate):
     form = immediate.form(decided())
-    begun = form.begun(5.25, "tool-1", "ab" * 32)
+    begun = Begun(immediate, form, 5.25, "tool-1", "ab" * 32)
     if isinstance(immediate, MemoryAudit):
         immediate.refusal = "full"
     else:
         await immediate.close()
     with pytest.raises(AuditUnavailable):
-        form.begun(5.25, "tool-2", "ab" * 32)
+        Begun(immediate, form, 5.25, "tool-2", "ab" * 32)
     with pytest.raises(AuditUnavailable):
         begun.ended(6.5, 1, "cd" * 32)

@@ -7,17 +7,19 @@ the chain soon afterwards, and so does everyone who reads. While the database ca
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import os
 import threading
 import time
 from typing import TYPE_CHECKING, TypeVar
+from weakref import WeakValueDictionary
 
 from awf.domain.audit import AuditUnavailable
 from awf.domain.audit_chain import entry_json
 from awf.domain.errors import AwfError
 from awf.domain.gate_file import Audit
-from awf.infrastructure.audit_store.call_form import LineForm
+from awf.infrastructure.audit_store.call_form import FORM_ID, LineForm
 from awf.infrastructure.audit_store.checkpoints import Checkpoints, stored_checkpoints
 from awf.infrastructure.audit_store.database import Database
 from awf.infrastructure.audit_store.evidence import SqliteEvidence
@@ -31,6 +33,7 @@ from awf.infrastructure.audit_store.verifying import verified
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Sequence
+    from collections.abc import Set as AbstractSet
 
     from awf.domain.audit import AuditCheckpoint, AuditEntry, AuditFilter, AuditRecord, AuditReport
 
@@ -65,6 +68,9 @@ class SqliteAudit:
         self._spill: Spill | None = None
         self._waiting = 0  # bytes that are not merged yet
         self._numbers = 0
+        self._form_numbers = itertools.count(1)
+        self._forms: WeakValueDictionary[bytes, LineForm] = WeakValueDictionary()
+        self._known_forms: set[bytes] = set()  # in the spill that is written
         self._writing = threading.Lock()
         self._database = Database(folder)
         self._checkpoints = Checkpoints(self._database, settings or Audit())
@@ -99,35 +105,47 @@ class SqliteAudit:
 
     def form(self, entry: AuditEntry) -> LineForm:
         fitting = shortened(entry) if len(entry_json(entry)) > LONGEST else entry
-        return LineForm(fitting)
+        form = LineForm(next(self._form_numbers), fitting)
+        self._forms[form.id] = form
+        return form
 
     def add(self, made: Sequence[bytes]) -> None:
-        self._write(made)
+        self._write(made, {line[FORM_ID] for line in made})
 
-    def _write(self, lines: Sequence[bytes]) -> None:
-        """All of them, or none. Whether somebody has removed the file is looked at once for all that waits: we can still merge what is in it."""
-        size = len(lines[0]) if len(lines) == 1 else sum(map(len, lines))
+    def _write(self, lines: Sequence[bytes], forms: AbstractSet[bytes] = frozenset()) -> None:
+        """All of them, or none. `forms`: that have to stand in the same file before them.
+
+        Whether somebody has removed the file is looked at once for all that waits: we can still merge what is in it.
+        """
         with self._writing:
             spill, pending = self._spill, self._pending + 1
-            if spill is None or spill.size + size > spill.room or (pending == 1 and not spill.is_there):
+            if spill is None or (pending == 1 and not spill.is_there):
                 spill = self._new_spill()
+            whole = self._defined(lines, forms)
+            size = sum(map(len, whole))
+            if spill.size + size > spill.room:
+                spill = self._new_spill()
+                whole = self._defined(lines, forms)
+                size = sum(map(len, whole))
                 if size > spill.room:
                     raise AuditUnavailable("the entry is too long")
             if self._waiting + size > self._limit:
                 raise AuditUnavailable("too much waits to be merged into the audit's database")
-            memory, at = spill.memory, spill.size
-            for line in lines:
-                end = at + len(line)
-                memory[at + 1 : end] = line[1:]
-                memory[at] = line[0]  # last: from now on it is one
-                at = end
-            spill.size = at
+            spill.put(whole)
+            self._known_forms |= forms
             self._waiting += size
             self._pending = pending
         if pending == 1:
             self._awake()
         elif pending == _COMPANY:
             self._full.set()
+
+    def _defined(self, lines: Sequence[bytes], forms: AbstractSet[bytes]) -> Sequence[bytes]:
+        """With those forms before them that are not in the file yet."""
+        if forms <= self._known_forms:
+            return lines
+        new = (self._forms.get(name) for name in sorted(forms - self._known_forms))
+        return [*(form.definition() for form in new if form is not None), *lines]
 
     def _new_spill(self) -> Spill:
         if self._closed:
@@ -141,6 +159,7 @@ class SqliteAudit:
             raise AuditUnavailable(f"{self.folder}: new files are removed at once")
         self._spills.append(spill)
         self._spill = spill
+        self._known_forms = set()
         return spill
 
     def _reserved(self) -> Spill:

@@ -1,15 +1,16 @@
-"""Lines of calls that differ in little. What they share is written once; a call only fills in what is its own.
+"""Lines of calls that differ in little. What they share is written once for each spill file; a call only says what is its own.
 
-Two lines are written for a call, each ready for the chain: its decision, and later all of it. Both name their kind and
-their call before the JSON, so that whoever merges them need not read it:
+    SUM f FORM {decision}                                       what all its decisions share
+    SUM d FORM REQUEST TIME INPUT                               a decision
+    SUM c FORM REQUEST TIME DECIDED MILLISECONDS INPUT OUTPUT   the whole call: TIME is that of its effect
 
-    SUM D REQUEST {decision}
-    SUM C REQUEST TIME {call}       the time is that of the effect; the call has that of its decision
+Whoever merges them makes of each what `AuditLog.record` would have been told: nobody waits for that any more.
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from zlib import crc32
 
 import msgspec
@@ -17,27 +18,42 @@ import msgspec
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import decoded_entry, entry_json
 from awf.infrastructure.audit_store.packing import packed
-from awf.infrastructure.audit_store.spill import line_of
+from awf.infrastructure.audit_store.spill import SUM, line_of
 
-__all__ = ["CALL", "DECISION", "LineForm", "effect_in"]
+__all__ = ["CALL", "DECISION", "FORM", "FORM_ID", "LineForm", "WrittenForm"]
 
-DECISION, CALL = b"D ", b"C "
-_PLAIN = re.compile(r"[A-Za-z0-9._:-]+").fullmatch  # of an id that stands for itself, in JSON and before it
+FORM, DECISION, CALL = b"f", b"d", b"c"
+FORM_ID = slice(SUM + 2, SUM + 10)  # in a line
+_PLAIN = re.compile(
+    r"[A-Za-z0-9._:-]+"
+).fullmatch  # of an id that stands for itself, in JSON and between blanks
 # Found again in the JSON, since nothing else in it can look so: quotes in texts are escaped.
 _TIME, _REQUEST, _INPUT, _OUTPUT, _TAKEN = 1794.0625, "request", "input", "output", 7
+
+
+@lru_cache(maxsize=16)
+def _moment(now: float) -> str:
+    """Calls of one turn have the same."""
+    return repr(now)
 
 
 class LineForm:
     """A `CallForm`."""
 
-    def __init__(self, entry: AuditEntry) -> None:
+    def __init__(self, number: int, entry: AuditEntry) -> None:
         self._entry = entry
-        self._decision, self._call = _decision_form(entry), _call_form(entry)
+        name = f"{number & 0xFFFFFFFF:08x}"
+        self.id = name.encode()
+        self._decision, self._call = f"d {name} %s %s %s", f"c {name} %s %s %s %d %s %s"
+
+    def definition(self) -> bytes:
+        """Stands in a spill file before all lines that name it."""
+        return line_of(b"f %b %b" % (self.id, entry_json(self._entry)))
 
     def decision(self, now: float, request_id: str, input_hash: str) -> bytes:
         if not _has_form(now, request_id):
             return line_of(packed(self._decided(now, request_id, input_hash)))
-        data = (self._decision % (request_id, now, input_hash, request_id)).encode()
+        data = (self._decision % (request_id, _moment(now), input_hash)).encode()
         return b"%08x %b\n" % (crc32(data), data)
 
     def call(
@@ -52,9 +68,8 @@ class LineForm:
         if not _has_form(decided_at, request_id):
             decided = self._decided(decided_at, request_id, input_hash)
             return line_of(packed(_effect(decided, now, duration_ms, output_hash)))
-        taken = f'"durationMs":{duration_ms},' if duration_ms else ""
-        filled = self._call % (request_id, now, decided_at, taken, input_hash, output_hash, request_id)
-        data = filled.encode()
+        times = (request_id, _moment(now), _moment(decided_at), duration_ms, input_hash, output_hash)
+        data = (self._call % times).encode()
         return b"%08x %b\n" % (crc32(data), data)
 
     def _decided(self, now: float, request_id: str, input_hash: str) -> AuditEntry:
@@ -67,11 +82,31 @@ def _has_form(now: float, request_id: str) -> bool:
     return bool(1e-3 <= now < 1e15 and now % 1 and _PLAIN(request_id))
 
 
-def effect_in(rest: bytes) -> AuditEntry:
-    """Only the effect, of a call whose decision is in the chain already. `rest`: of its line, behind the request."""
-    moment, _, data = rest.partition(b" ")
-    call = decoded_entry(data)
-    return _effect(call, float(moment), call.duration_ms, call.output_hash)
+class WrittenForm:
+    """The same for whoever reads what was written. What is in a line is told by its words."""
+
+    def __init__(self, definition: bytes) -> None:
+        """Raises `DecodeError`."""
+        self._entry = decoded_entry(definition)
+        self._decision, self._call = _decision_form(self._entry), _call_form(self._entry)
+
+    def decision(self, request: bytes, moment: bytes, given: bytes) -> bytes:
+        """In canonical form."""
+        return self._decision % (moment, given, request)
+
+    def call(
+        self, request: bytes, _: bytes, decided: bytes, taken: bytes, given: bytes, output: bytes
+    ) -> bytes:
+        """In canonical form, with the time of its decision."""
+        duration = b"" if taken == b"0" else b'"durationMs":%b,' % taken
+        return self._call % (decided, duration, given, output, request)
+
+    def effect(
+        self, request: bytes, moment: bytes, _: bytes, taken: bytes, __: bytes, output: bytes
+    ) -> AuditEntry:
+        """Only that, of a call whose decision is in the chain already. Raises `ValueError`."""
+        decided = msgspec.structs.replace(self._entry, request_id=request.decode())
+        return _effect(decided, float(moment), int(taken), output.decode())
 
 
 def _effect(call: AuditEntry, now: float, duration_ms: int, output_hash: str) -> AuditEntry:
@@ -87,28 +122,28 @@ def _effect(call: AuditEntry, now: float, duration_ms: int, output_hash: str) ->
     )
 
 
-def _decision_form(entry: AuditEntry) -> str:
+def _decision_form(entry: AuditEntry) -> bytes:
     sample = msgspec.structs.replace(entry, created_at=_TIME, request_id=_REQUEST, input_hash=_INPUT)
-    return f"{DECISION.decode()}%s {_opened(entry_json(sample))}"
+    return _opened(entry_json(sample))
 
 
-def _call_form(entry: AuditEntry) -> str:
+def _call_form(entry: AuditEntry) -> bytes:
     sample = msgspec.structs.replace(
         entry, kind="call", created_at=_TIME, request_id=_REQUEST, input_hash=_INPUT, output_hash=_OUTPUT,
         duration_ms=_TAKEN, success=True,
     )  # fmt: skip
-    return f"{CALL.decode()}%s %r {_opened(entry_json(sample))}"
+    return _opened(entry_json(sample))
 
 
-def _opened(data: bytes) -> str:
+def _opened(data: bytes) -> bytes:
     """With a place for everything that is a call's own, in the order of their names."""
-    made = data.decode().replace("%", "%%")
+    made = data.replace(b"%", b"%%")
     for sample, place in (
-        (f'"createdAt":{_TIME!r}', '"createdAt":%r'),
-        (f'"durationMs":{_TAKEN},', "%s"),
-        (f'"inputHash":"{_INPUT}"', '"inputHash":"%s"'),
-        (f'"outputHash":"{_OUTPUT}"', '"outputHash":"%s"'),
-        (f'"requestId":"{_REQUEST}"', '"requestId":"%s"'),
+        (b'"createdAt":%r' % _TIME, b'"createdAt":%b'),
+        (b'"durationMs":%d,' % _TAKEN, b"%b"),
+        (b'"inputHash":"%b"' % _INPUT.encode(), b'"inputHash":"%b"'),
+        (b'"outputHash":"%b"' % _OUTPUT.encode(), b'"outputHash":"%b"'),
+        (b'"requestId":"%b"' % _REQUEST.encode(), b'"requestId":"%b"'),
     ):
         made = made.replace(sample, place)
     return made

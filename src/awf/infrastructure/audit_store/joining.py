@@ -9,13 +9,13 @@ import msgspec
 
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import decoded_entry
-from awf.infrastructure.audit_store.call_form import CALL, DECISION, effect_in
+from awf.infrastructure.audit_store.call_form import CALL, DECISION, FORM, WrittenForm
 from awf.infrastructure.audit_store.spill import lines_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-__all__ = ["Begun", "Item", "damage", "items_of", "join"]
+__all__ = ["Begun", "Item", "SpillForms", "damage", "items_of", "join"]
 
 # What both may say; they must not say different things.
 _SHARED = (
@@ -34,56 +34,103 @@ _SHARED = (
     "trace_id",
 )
 _shared = operator.attrgetter(*_SHARED)
+_WORDS_OF_DECISION, _WORDS_OF_CALL = 3, 6  # behind the form
+
+
+class SpillForms:
+    """The forms that a spill file defines, also before the place from which it is read."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, WrittenForm] = {}
+
+    def learn(self, name: bytes, definition: bytes) -> None:
+        self._known[name] = WrittenForm(definition)
+
+    def find(self, name: bytes, before: Callable[[], bytes]) -> WrittenForm:
+        """`before`: what stands in the file before. Raises `ValueError`."""
+        found = self._known.get(name)
+        if found is None:  # somebody else has merged that part
+            for data in lines_in(before()):
+                if data is not None and data[:1] == FORM:
+                    self.learn(data[2:10], data[11:])
+            found = self._known.get(name)
+            if found is None:
+                raise ValueError("a form that nobody has defined")
+        return found
 
 
 class Begun(NamedTuple):
-    """A decision whose effect has not come. Most are dropped again, so that nothing is cut out before it is wanted."""
+    """A decision whose effect has not come. Most are dropped again, so that nothing is made before it is wanted."""
 
-    request: bytes
-    line: bytes
+    form: WrittenForm
+    words: list[bytes]
+
+    @property
+    def request(self) -> bytes:
+        return self.words[0]
 
     @property
     def data(self) -> bytes:
         """Its canonical form."""
-        return self.line[len(DECISION) + len(self.request) + 1 :]
+        return self.form.decision(*self.words)
 
 
 Item = AuditEntry | Begun | bytes  # bytes: a whole call, in its canonical form
 
 
-def items_of(chunk: bytes, name: str, now: float) -> list[Item]:
-    """What the lines say, in their order; a call stands where its effect does. A damaged line is told, not passed over."""
-    waiting: dict[bytes, int] = {}  # request → the place of its decision
-    kept: list[Item | None] = []
-    for data in lines_in(chunk):
-        if data is None:
-            kept.append(damage(name, now))
-            continue
-        try:
-            _sorted_in(data, name, now, waiting, kept)
-        except (ValueError, msgspec.DecodeError):  # a line that nobody of us wrote
-            kept.append(damage(name, now))
-    return [item for item in kept if item is not None]
+class _Reading:
+    """One piece of a spill file."""
 
+    def __init__(self, name: str, now: float, forms: SpillForms, before: Callable[[], bytes]) -> None:
+        self._name = name
+        self._now = now
+        self._forms = forms
+        self._before = before
+        self._waiting: dict[bytes, int] = {}  # request → the place of its decision
+        self.kept: list[Item | None] = []
 
-def _sorted_in(
-    data: bytes, name: str, now: float, waiting: dict[bytes, int], kept: list[Item | None]
-) -> None:
-    if data.startswith(CALL):
-        end = data.index(b" ", 2)
-        place = waiting.pop(data[2:end], None)
-        if place is not None and type(kept[place]) is Begun:
-            whole = data[data.index(b" ", end + 1) + 1 :]
-            kept[place] = None
-            kept.append(whole)
+    def take(self, data: bytes) -> None:
+        """Raises `ValueError` or `DecodeError` for a line that nobody of us wrote."""
+        kind, kept = data[:1], self.kept
+        if kind == CALL:
+            words = data[11:].split(b" ")
+            form, place = self._forms.find(data[2:10], self._before), self._waiting.pop(words[0], None)
+            if len(words) != _WORDS_OF_CALL:
+                raise ValueError("a call with too few words")
+            if place is not None and type(kept[place]) is Begun:
+                kept[place] = None
+                kept.append(form.call(*words))
+            else:
+                _add(form.effect(*words), place, kept)
+        elif kind == DECISION:
+            words = data[11:].split(b" ")
+            form = self._forms.find(data[2:10], self._before)
+            if len(words) != _WORDS_OF_DECISION:
+                raise ValueError("a decision with too few words")
+            self._waiting[words[0]] = len(kept)
+            kept.append(Begun(form, words))
+        elif kind == FORM:
+            self._forms.learn(data[2:10], data[11:])
         else:
-            _add(effect_in(data[end + 1 :]), place, kept)
-    elif data.startswith(DECISION):
-        request = data[2 : data.index(b" ", 2)]
-        waiting[request] = len(kept)
-        kept.append(Begun(request, data))
-    else:
-        _take(_entry(data, name, now), waiting, kept)
+            _take(_entry(data, self._name, self._now), self._waiting, kept)
+
+
+def items_of(
+    chunk: bytes, name: str, now: float, forms: SpillForms, before: Callable[[], bytes] = bytes
+) -> list[Item]:
+    """What the lines say, in their order; a call stands where its effect does. A damaged line is told, not passed over.
+
+    `forms`: those of this file, as far as they are known; `before`: what stands in the file before the chunk.
+    """
+    reading = _Reading(name, now, forms, before)
+    for data in lines_in(chunk):
+        try:
+            if data is None:
+                raise ValueError("it does not have its checksum")  # noqa: TRY301  damaged, whatever it is
+            reading.take(data)
+        except (ValueError, msgspec.DecodeError):
+            reading.kept.append(damage(name, now))
+    return [item for item in reading.kept if item is not None]
 
 
 def _entry(data: bytes, name: str, now: float) -> AuditEntry:

@@ -8,12 +8,13 @@ that merges the last of it, since that one may still fail; and always inside one
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from typing import TYPE_CHECKING
 
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import GENESIS, entry_json, record_hash
-from awf.infrastructure.audit_store.joining import Begun, items_of
+from awf.infrastructure.audit_store.joining import Begun, SpillForms, items_of
 from awf.infrastructure.audit_store.spill import Found, held_by_nobody, spill_files, whole_lines, writer_of
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Merger:
         self._own = own
         self._clock = clock
         self.added = 0  # records of the last transaction
+        self._forms: dict[str, SpillForms] = {}  # by file
 
     def is_idle(self) -> bool:
         """Whether everything is in the chain and no file is left over. Looks without a lock on the database."""
@@ -73,7 +75,9 @@ class Merger:
                 chunk = self._chunk(found, at)
                 if chunk:
                     offsets[found.name] = at + len(chunk)
-                    chain.add(items_of(chunk, found.name, now), found.writer)
+                    forms = self._forms.setdefault(found.name, SpillForms())
+                    before = functools.partial(self._read, found, 0, at)
+                    chain.add(items_of(chunk, found.name, now, forms, before), found.writer)
                     more = more or len(chunk) > _CHUNK // 2
             left = self._tidied(connection, merged, offsets)
             chain.close_calls(left, now)
@@ -100,13 +104,16 @@ class Merger:
 
     def _chunk(self, found: Found, at: int) -> bytes:
         """The next whole lines."""
+        return whole_lines(self._read(found, at, _CHUNK))
+
+    def _read(self, found: Found, at: int, size: int) -> bytes:
         for spill in self._own():
             if spill.name == found.name:
-                return whole_lines(os.pread(spill.handle, max(0, min(_CHUNK, spill.size - at)), at))
+                return os.pread(spill.handle, max(0, min(size, spill.size - at)), at)
         with contextlib.suppress(FileNotFoundError):
             handle = os.open(os.path.join(self._database.folder, found.name), os.O_RDONLY | os.O_CLOEXEC)
             try:
-                return whole_lines(os.pread(handle, _CHUNK, at))
+                return os.pread(handle, size, at)
             finally:
                 os.close(handle)
         return b""
@@ -120,6 +127,8 @@ class Merger:
         for name in sorted(names - own - offsets.keys()):
             if self._removed(name, merged.get(name, 0)):
                 names.discard(name)
+        for name in self._forms.keys() - names - own:
+            del self._forms[name]
         gone = merged.keys() - names - own
         connection.executemany("DELETE FROM spills WHERE name = ?", [(name,) for name in gone])
         return {writer_of(name) for name in names | own}

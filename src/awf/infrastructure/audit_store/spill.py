@@ -3,8 +3,8 @@
 Each writer has its own, named `WRITER-NUMBER.spill`, and holds a lock on it while it lives (the kernel gives it back however
 the writer ends). The room for its lines is reserved on the disk and mapped into memory: adding a line is a copy, which
 survives the end of the process and cannot fail. What lies behind the last line is zeros. The first byte of a line is
-written last, so that half a line is none. A line is a checksum, the entry, and a line end; those of plain calls name their
-call before the entry (call_form.py).
+written last, so that half a line is none. A line is a checksum, the entry, and a line end; those of plain calls say less
+(call_form.py).
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 __all__ = [
+    "SUM",
     "Found",
     "Spill",
     "held_by_nobody",
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 _NAME = re.compile(r"([0-9a-f]{16})-(\d{6,})\.spill")
-_SUM = 9  # eight digits and a blank
+SUM = 9  # eight digits and a blank
 
 
 class Spill:
@@ -53,6 +54,16 @@ class Spill:
             os.unlink(path)
             os.close(self.handle)
             raise
+
+    def put(self, lines: Sequence[bytes]) -> None:
+        """There is room for them. The first byte of each comes last: from then on it is one."""
+        memory, at = self.memory, self.size
+        for line in lines:
+            end = at + len(line)
+            memory[at + 1 : end] = line[1:]
+            memory[at] = line[0]
+            at = end
+        self.size = at
 
     @property
     def is_there(self) -> bool:
@@ -92,8 +103,8 @@ def line_of(data: bytes) -> bytes:
 def lines_in(chunk: bytes) -> Iterator[bytes | None]:
     """What the whole lines say; None for one that does not have its checksum."""
     for line in chunk.split(b"\n")[:-1]:
-        data = line[_SUM:]
-        yield data if line[:_SUM] == b"%08x " % crc32(data) else None
+        data = line[SUM:]
+        yield data if line[:SUM] == b"%08x " % crc32(data) else None
 
 
 def whole_lines(chunk: bytes) -> bytes:
