@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from awf.domain.ports.http_client import HttpClient
     from awf.domain.ports.tracer import Tracer
+    from awf.domain.ports.turn import Turn
     from awf.domain.settings import ConfigFile
     from awf.infrastructure.expressions import ExpressionLanguage
     from awf.infrastructure.json_schemas.schemas import RustJsonSchemas
@@ -80,11 +81,11 @@ class Foundation:
         return ExpressionLanguage()
 
     @staticmethod
-    def http() -> HttpClient:
+    def http(turn: Turn | None = None) -> HttpClient:
         """A client of its own for whoever asks."""
         from awf.infrastructure.http_client import LeanHttpClient
 
-        return LeanHttpClient()
+        return LeanHttpClient(turn)
 
     @functools.cached_property
     def schemas(self) -> RustJsonSchemas:

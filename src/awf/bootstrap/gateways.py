@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from awf.domain.ports.pin_store import PinStore
     from awf.domain.ports.upstream import Upstreams
     from awf.domain.problem import Problem
+    from awf.infrastructure.loop_turn import LoopTurn
 
 __all__ = ["GatewayHouse", "gateway_path", "gateways_of"]
 
@@ -132,6 +133,7 @@ class GatewayHouse:
             clock=time.time,
             gate=self._gate if gated else None,
             awake=_AWAKE_SECONDS if _processors() > 1 else 0.0,
+            turn=self.turn,
             **named,
         )
         gateway = Gateway(parts, self.file, alone=alone, origins=Origins(self.context, app.cwd))
@@ -148,6 +150,13 @@ class GatewayHouse:
         from awf.infrastructure.stores.postgres.replicas import PostgresReplicas
 
         return Replicas(PostgresReplicas(database.url))
+
+    @functools.cached_property
+    def turn(self) -> LoopTurn:
+        """Of the one loop that all parts of it live in."""
+        from awf.infrastructure.loop_turn import LoopTurn
+
+        return LoopTurn()
 
     def http(self) -> HttpClient:
         return self._app.http()
@@ -255,7 +264,8 @@ class GatewayHouse:
         confined = server.command is not None
         runner = self.walls.runner(server.sandbox, app.cwd) if confined else app.runner
         on_token = functools.partial(app.masker.renew, f"{name}.oauth.token")
-        return ServerWays(name, server, runner, handed_on(app.environment), app.http, on_token)
+        http = functools.partial(app.http, self.turn)
+        return ServerWays(name, server, runner, handed_on(app.environment), http, on_token)
 
     def _walls(self, file: GatewayFile) -> Walls:
         from awf.bootstrap.sandboxes import Walls
@@ -280,7 +290,7 @@ class GatewayHouse:
         from awf.infrastructure.http_server import LeanHttpServer
 
         limits = ServerLimits(max_body=listen.max_request, connections=4096)
-        return LeanHttpServer(handler, limits, quick)
+        return LeanHttpServer(handler, limits, quick, self.turn)
 
     def fingerprint(self) -> Any:
         """Changes when the file does, or what it refers to may have."""

@@ -14,20 +14,26 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
 import msgspec
 
-__all__ = ["canonical", "canonical_json", "encoded_alike", "sha256_hex"]
+__all__ = ["canonical", "canonical_lines", "encoded_alike", "sha256_hex"]
 
 _TAG = "$awf"
 _TAG_BYTES = b'"$awf"'
 _EXACT = 2**53 - 1  # up to here every integer is a double of its own
 _BEYOND_BMP = re.compile(rb"[\xf0-\xff]")  # there UTF-8 and UTF-16 sort differently
-_MAYBE_NUMBER = re.compile(rb"[:\[,][-0-9]")  # as msgspec writes them; in a text it means nothing
-_encode = msgspec.json.Encoder(order="sorted").encode
+# What begins like a number, behind what stands before a value; in a text that means nothing.
+_KINDS = bytes(
+    ord("0") if chr(code) in "0123456789-" else ord(":") if chr(code) in ":[," else ord("x")
+    for code in range(256)
+)
+_MAYBE_NUMBER = b":0"
+_encoder = msgspec.json.Encoder(order="sorted")
+_encode, _encode_lines = _encoder.encode, _encoder.encode_lines
 
 
 def canonical(value: Any) -> bytes:
@@ -39,15 +45,19 @@ def canonical(value: Any) -> bytes:
     return encoded if encoded_alike((value,), encoded) else _exact(value)
 
 
-def canonical_json(value: Mapping[str, Any]) -> bytes:
-    """The same for an object that was read from JSON: where no number is in it there is nothing else to look at."""
+def canonical_lines(values: Sequence[Mapping[str, Any]]) -> tuple[bytes, list[bytes]]:
+    """The same for objects that were read from JSON: in one text, with line ends between them, and one by one.
+
+    Where no number is in any of them there is nothing else to look at.
+    """
     try:
-        encoded = _encode(value)
+        joined = _encode_lines(values)
     except Exception:  # noqa: BLE001  as above
-        return _exact(value)
-    if encoded.isascii() and _MAYBE_NUMBER.search(encoded) is None and _TAG_BYTES not in encoded:
-        return encoded
-    return encoded if encoded_alike((value,), encoded) else _exact(value)
+        joined = _TAG_BYTES
+    if joined.isascii() and _MAYBE_NUMBER not in joined.translate(_KINDS) and _TAG_BYTES not in joined:
+        return joined, joined[:-1].split(b"\n")
+    lines = [canonical(value) for value in values]
+    return b"\n".join(lines), lines
 
 
 def sha256_hex(value: Any) -> str:

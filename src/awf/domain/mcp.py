@@ -65,10 +65,11 @@ class Verbatim(dict[str, Any]):
 
 def with_meta(result: dict[str, Any], meta: dict[str, Any], encoded: bytes) -> dict[str, Any]:
     """A result that has no `_meta`, with one. `encoded`: its JSON."""
-    made = {**result, "_meta": meta}
     if type(result) is not Verbatim or not result:
-        return made
-    return Verbatim(made, b'{"_meta":%b,%b' % (encoded, result.written[1:]))
+        return {**result, "_meta": meta}
+    made = Verbatim(result, b'{"_meta":%b,%b' % (encoded, result.written[1:]))
+    made["_meta"] = meta
+    return made
 
 
 class RpcError(Exception):

@@ -181,7 +181,7 @@ class GateLab:
         carry_out: Callable[[CallContext], Awaitable[ToolResult]],
     ) -> ToolResult:
         gate, turnstile = gated.gate, gated.gate.turnstile
-        passage = turnstile.admit(gated.tool, arguments, gated.origin, call.call_id)
+        passage = turnstile.admit(gated.tool, arguments, gated.origin, call.call_id, again=False)
         if passage is None or not turnstile.depart([passage]):
             return await gate.through(gated, arguments, call, carry_out)
         try:

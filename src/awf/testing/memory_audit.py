@@ -42,9 +42,9 @@ class MemoryAudit:
     def form(self, entry: AuditEntry) -> _Form:
         return _Form(entry)
 
-    def add(self, made: Sequence[bytes]) -> None:
+    def add(self, made: Sequence[str]) -> None:
         for one in made:
-            self.record(decoded_entry(one))
+            self.record(decoded_entry(one.encode()))
 
     async def records(
         self,
@@ -88,9 +88,9 @@ class _Form:
     def __init__(self, entry: AuditEntry) -> None:
         self._entry = entry
 
-    def decision(self, now: float, request_id: str, input_hash: str) -> bytes:
+    def decision(self, now: float, request_id: str, input_hash: str) -> str:
         own = {"created_at": now, "request_id": request_id, "input_hash": input_hash}
-        return entry_json(msgspec.structs.replace(self._entry, **own))
+        return entry_json(msgspec.structs.replace(self._entry, **own)).decode()
 
     def call(
         self,
@@ -100,7 +100,7 @@ class _Form:
         decided_at: float,
         request_id: str,
         input_hash: str,
-    ) -> bytes:
+    ) -> str:
         del decided_at, input_hash  # its decision has a place of its own already
         return entry_json(
             AuditEntry(
@@ -113,4 +113,4 @@ class _Form:
                 success=True,
                 duration_ms=duration_ms,
             )
-        )
+        ).decode()

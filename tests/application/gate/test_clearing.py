@@ -30,7 +30,7 @@ def lab():
 
 
 def admitted(lab, tool):
-    return lab.gate.turnstile.admit(tool, {"a": 1}, CALLER, "call")
+    return lab.gate.turnstile.admit(tool, {"a": 1}, CALLER, "call", again=False)
 
 
 def at_once(lab, tool):

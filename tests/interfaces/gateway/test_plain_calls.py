@@ -56,7 +56,7 @@ async def world(app, tmp_path):
 
 def begun(world, request, text="yes"):
     gate, tool, origin = world
-    passage = gate.turnstile.admit(tool, {"text": text}, origin, request)
+    passage = gate.turnstile.admit(tool, {"text": text}, origin, request, again=False)
     assert passage is not None
     assert gate.turnstile.depart([passage])
     return passage
@@ -79,7 +79,7 @@ async def calls(app):
 @pytest.mark.parametrize("asked", ["yes", "else", "password: hunter2hunter2"])
 async def test_all_ways_give_and_record_the_same(app, world, raw, asked):
     gate, tool, origin = world
-    (plain,) = gate.turnstile.arrive_plainly([(begun(world, "tool-1", asked), dict(raw))])
+    (plain,) = gate.turnstile.arrive_plainly([begun(world, "tool-1", asked)], [dict(raw)])
     shown = gate.turnstile.arrive(begun(world, "tool-2", asked), received(dict(raw)))
 
     async def carry_out(_):
@@ -108,10 +108,10 @@ async def test_all_ways_give_and_record_the_same(app, world, raw, asked):
 )
 async def test_what_is_not_plain_is_left_to_the_other_ways_and_nothing_is_recorded(app, world, raw):
     passage = begun(world, "tool-1")
-    assert world[0].turnstile.arrive_plainly([(passage, raw)]) == [None]
+    assert world[0].turnstile.arrive_plainly([passage], [raw]) == [None]
     assert [one.kind for one in await calls(app)] == ["decision"]
 
 
 async def test_a_call_that_a_rule_refuses_is_not_admitted(world):
     gate, tool, origin = world
-    assert gate.turnstile.admit(tool, {"text": "nobody"}, origin, "tool-1") is None
+    assert gate.turnstile.admit(tool, {"text": "nobody"}, origin, "tool-1", again=False) is None

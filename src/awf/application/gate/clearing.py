@@ -80,7 +80,7 @@ class Clearing:
         self._changes = changes
         self._seen = -1
 
-    def of(self, tool: GatedTool, origin: Origin, now: float, *, again: bool = False) -> Clearance | None:
+    def of(self, tool: GatedTool, origin: Origin, now: float, again: bool) -> Clearance | None:
         """None: something is missing, or has to be looked up first. `again`: the stores were looked at just now."""
         known = tool.cleared.get(id(origin))
         try:

@@ -76,6 +76,7 @@ class ToolRules:
         self._static = self._settled()
         usual = self.roots <= _GIVEN and len(self._outcomes) == 1
         self._usual = self._matches if usual else None
+        self._glance = self._matches.glance() if usual and self._matches is not None else None
 
     @property
     def looks_at_labels(self) -> bool:
@@ -140,8 +141,11 @@ class ToolRules:
             return static if static.verdict == "allow" else None
         if usual is None:
             return None
+        at = self._glance(arguments) if self._glance is not None else None
         try:
-            decision = self._outcomes[0][usual.first_in({"arguments": arguments, "tool": self._tool})]
+            if at is None:
+                at = usual.first_in({"arguments": arguments, "tool": self._tool})
+            decision = self._outcomes[0][at]
         except ExpressionError:
             return None
         return decision if decision.verdict == "allow" else None

@@ -9,7 +9,7 @@ in one go, and written down in one go.
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from awf.application.gate.clearing import Clearing
 from awf.application.gate.decision_document import CallView
@@ -18,7 +18,7 @@ from awf.application.gate.output_limits import limited
 from awf.application.gate.passage import Passage
 from awf.application.tools.pipeline import error_code
 from awf.domain.audit import AuditUnavailable
-from awf.domain.canonical import canonical, canonical_json
+from awf.domain.canonical import canonical, canonical_lines
 from awf.domain.errors import AwfError
 from awf.domain.label import PLAIN
 from awf.domain.mcp import Verbatim, with_meta
@@ -34,14 +34,7 @@ if TYPE_CHECKING:
     from awf.domain.ports.audit_log import AuditLog
     from awf.domain.tool import ToolResult
 
-__all__ = ["Arrival", "Turnstile"]
-
-
-class Arrival(NamedTuple):
-    """What a server answered."""
-
-    passage: Passage
-    raw: dict[str, Any]
+__all__ = ["Turnstile"]
 
 
 class Turnstile:
@@ -56,23 +49,17 @@ class Turnstile:
         self._log: AuditLog | None = None  # where the decisions were recorded
 
     def admit(
-        self,
-        tool: GatedTool,
-        arguments: Mapping[str, Any],
-        origin: Origin,
-        request_id: str,
-        *,
-        again: bool = False,
+        self, tool: GatedTool, arguments: Mapping[str, Any], origin: Origin, request_id: str, again: bool
     ) -> Passage | None:
         """A call that may be made, and about which nobody has to be asked first. None: `Gate.through` is the way.
 
         `again`: another one was looked at in this very turn, so that the stores need not be asked again. Nothing has been
         recorded yet: `depart` does that.
         """
-        if not tool.at_once or self._shadow or not self._recorder.is_immediate:
+        if not tool.at_once or self._shadow or origin.redact_keys or not self._recorder.is_immediate:
             return None
         now = self._clock()
-        clearance = self._clearing.of(tool, origin, now, again=again)
+        clearance = self._clearing.of(tool, origin, now, again)
         if clearance is None:
             return None
         decision = tool.rules.at_a_glance(arguments)
@@ -93,34 +80,21 @@ class Turnstile:
             for passage in passages:
                 passage.began = began
             return True
-        self._hash_arguments(passages)
-        lines = []
-        for passage in passages:
+        joined, lines = canonical_lines([passage.arguments for passage in passages])
+        suspicious = self._redactor.suspects(joined, lines)
+        made = []
+        for at, passage in enumerate(passages):
+            encoded = passage.exact = lines[at]
+            if at in suspicious:
+                encoded = canonical(self._redactor.redacted(passage.arguments))
+            passage.began = began
+            given = passage.input_hash = sha256(encoded).hexdigest()
             clearance, decision = passage.clearance, passage.decision
             assert clearance is not None
             assert decision is not None
-            passage.began = began
             form = passage.form = clearance.form(passage, decision, log)
-            lines.append(form.decision(passage.decided_at, passage.request_id, passage.input_hash))
-        try:
-            log.add(lines)
-        except AuditUnavailable:
-            return False
-        return True
-
-    def _hash_arguments(self, passages: Sequence[Passage]) -> None:
-        """Of what is left of them when all secrets are taken out."""
-        written = []
-        for passage in passages:
-            encoded = passage.exact = canonical_json(passage.arguments)
-            written.append((encoded, passage.origin.redact_keys))
-        suspicious = self._redactor.suspects(written)
-        for at, passage in enumerate(passages):
-            encoded = passage.exact
-            if at in suspicious:
-                keys = passage.origin.redact_keys
-                encoded = canonical(self._redactor.redacted(passage.arguments, keys))
-            passage.input_hash = sha256(encoded).hexdigest()
+            made.append(form.decision(passage.decided_at, passage.request_id, given))
+        return self._added(made)
 
     def arrive(self, passage: Passage, result: ToolResult) -> ToolResult | None:
         """What the agent gets. None: that takes longer; `Gate.arrived` is the way."""
@@ -128,59 +102,50 @@ class Turnstile:
         if released is None or not self._has(passage, released.label):
             return None
         taken, error = int((self._monotonic() - passage.began) * 1000), error_code(released.result)
-        form = passage.form
+        form, output = passage.form, released.output_hash
         if form is None or error:
-            entry = effect_entry(passage, self._clock(), taken, error, released.output_hash)
+            entry = effect_entry(passage, self._clock(), taken, error, output)
             return released.result if self._recorder.record_now(entry) else None
-        line = form.call(
-            self._clock(),
-            taken,
-            released.output_hash,
-            passage.decided_at,
-            passage.request_id,
-            passage.input_hash,
-        )
-        return released.result if self._added([line]) else None
+        decided, request_id, given = passage.decided_at, passage.request_id, passage.input_hash
+        ended = form.call(self._clock(), taken, output, decided, request_id, given)
+        return released.result if self._added([ended]) else None
 
-    def arrive_plainly(self, arrivals: Sequence[Arrival]) -> list[dict[str, Any] | None]:
+    def arrive_plainly(
+        self, passages: Sequence[Passage], answers: Sequence[dict[str, Any]]
+    ) -> list[dict[str, Any] | None]:
         """The same for what servers answered, if that is no error and says nothing beside its result.
 
         None: it is not so plain, or cannot be recorded now. Nothing has happened with that one then.
         """
-        state = self._clearing.state()
-        plain, written = [], []
-        for at, (passage, raw) in enumerate(arrivals):
-            encoded = self._written(passage, raw, state)
-            if encoded is not None:
-                plain.append(at)
-                written.append((encoded, passage.origin.redact_keys))
-        suspicious = self._redactor.suspects(written)
-        now, moment = self._clock(), self._monotonic()
-        outcomes: list[dict[str, Any] | None] = [None] * len(arrivals)
-        lines = []
-        for number, (at, (encoded, _)) in enumerate(zip(plain, written, strict=True)):
-            passage, raw = arrivals[at]
-            form = passage.form
-            if form is None or number in suspicious:
+        joined, lines = canonical_lines(answers)
+        suspicious = self._redactor.suspects(joined, lines)
+        now, moment, state = self._clock(), self._monotonic(), self._clearing.state()
+        outcomes: list[dict[str, Any] | None] = []
+        made = []
+        for at, passage in enumerate(passages):
+            raw, encoded, form = answers[at], lines[at], passage.form
+            if form is None or at in suspicious or not self._is_plain(passage, raw, encoded, state):
+                outcomes.append(None)
                 continue
             taken, output = int((moment - passage.began) * 1000), sha256(encoded).hexdigest()
-            lines.append(
+            made.append(
                 form.call(now, taken, output, passage.decided_at, passage.request_id, passage.input_hash)
             )
-            outcomes[at] = _shown(passage.tool, raw, encoded)
-        return outcomes if not lines or self._added(lines) else [None] * len(arrivals)
+            if type(raw) is Verbatim and len(raw.written) != len(encoded):
+                raw = dict(raw)  # its words may say more than what was looked at: a key twice
+            tool = passage.tool
+            outcomes.append(raw if tool.told is None else with_meta(raw, tool.told, tool.told_json))
+        return outcomes if not made or self._added(made) else [None] * len(passages)
 
-    def _written(self, passage: Passage, raw: dict[str, Any], state: tuple[int, int] | None) -> bytes | None:
-        """In canonical form. None: it is not plain."""
+    def _is_plain(
+        self, passage: Passage, raw: dict[str, Any], encoded: bytes, state: tuple[int, int] | None
+    ) -> bool:
         clearance, tool = passage.clearance, passage.tool
-        if passage.form is None or clearance is None or "_meta" in raw or raw.get("isError") is True:
-            return None
+        if clearance is None or "_meta" in raw or raw.get("isError") is True:
+            return False
         if tool.told is not None and clearance.state != state and not self._has(passage, tool.label):
-            return None
-        encoded = canonical_json(raw)
-        if len(encoded) > tool.roomy and tool.bounds is not None and limited(raw, tool.bounds, encoded):
-            return None
-        return encoded
+            return False
+        return len(encoded) <= tool.roomy or tool.bounds is None or limited(raw, tool.bounds, encoded) is None
 
     def _has(self, passage: Passage, label: Label) -> bool:
         """Whether its context has this label already, for certain."""
@@ -189,16 +154,10 @@ class Turnstile:
         except AwfError:  # the other way tells
             return False
 
-    def _added(self, lines: list[bytes]) -> bool:
+    def _added(self, made: list[str]) -> bool:
         assert self._log is not None
         try:
-            self._log.add(lines)
+            self._log.add(made)
         except AuditUnavailable:
             return False
         return True
-
-
-def _shown(tool: GatedTool, raw: dict[str, Any], encoded: bytes) -> dict[str, Any]:
-    if type(raw) is Verbatim and len(raw.written) != len(encoded):
-        raw = dict(raw)  # its words may say more than what was looked at: a key twice
-    return raw if tool.told is None else with_meta(raw, tool.told, tool.told_json)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from awf.domain.gateway_file import GatewayFile, GatewayServer
     from awf.domain.pinning import Pin
     from awf.domain.ports.pin_store import PinStore
+    from awf.domain.ports.turn import Turn
     from awf.domain.ports.upstream import Upstreams
     from awf.domain.problem import Problem
     from awf.domain.sandbox import SandboxRules
@@ -55,6 +56,7 @@ class GatewayParts(msgspec.Struct, frozen=True, kw_only=True):
     gate: Callable[[GatewayFile], Gate | None] | None = None  # what calls have to pass, as a file says
     name: Callable[[], str] = new_name  # for what lives in this process and is asked for by its name
     awake: float = 0.0  # seconds that it looks for the next call before it sleeps
+    turn: Turn | None = None  # where calls that come at the same time may be dealt with together
 
 
 class _Checked(NamedTuple):

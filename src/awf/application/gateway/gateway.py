@@ -76,7 +76,7 @@ class Gateway:
         )
         vigil = Vigil(parts.awake, lambda: self.fleet.file.listen.stay_awake)
         self._quick_calls = QuickCalls(
-            self.calls, self._pipeline, self._forwarding, parts.book, self.origins, vigil
+            self.calls, self._pipeline, self._forwarding, parts.book, self.origins, vigil, parts.turn
         )
         self._masker = parts.observers.masker
         self._requests = GatedRequests(

@@ -6,11 +6,9 @@ and so do their answers arrive: what has to be done for each then costs a fracti
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
-from awf.application.gate.turnstile import Arrival
 from awf.application.gateway.calling import filled, outcome_of, passed_params
 from awf.application.gateway.eras import upstream_meta
 from awf.application.gateway.forwarding import crossed
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from awf.application.gateway.quick_call import Tell
     from awf.application.gateway.vigil import Vigil
     from awf.application.tools.pipeline import CallPipeline
+    from awf.domain.ports.turn import Turn
     from awf.domain.tool import ToolResult
 
 __all__ = ["QuickCalls"]
@@ -51,6 +50,7 @@ class QuickCalls:
         book: CallBook,
         origins: Origins,
         vigil: Vigil,
+        turn: Turn | None,
     ) -> None:
         self._calls = calls
         self._pipeline = pipeline
@@ -58,6 +58,7 @@ class QuickCalls:
         self._book = book
         self._origins = origins
         self._vigil = vigil
+        self._turn = turn
         self._departing: list[QuickCall] = []
         self._arriving: list[tuple[QuickCall, dict[str, Any]]] = []
 
@@ -87,7 +88,7 @@ class QuickCalls:
                 return None
             origin = self._origins.of(client, exchange.headers)
             passage = gate.turnstile.admit(
-                tool, arguments, origin, self._pipeline.new_id(), again=bool(self._departing)
+                tool, arguments, origin, self._pipeline.new_id(), bool(self._departing)
             )
             if passage is None:
                 return None
@@ -102,8 +103,8 @@ class QuickCalls:
         quick = QuickCall(self, offer, exchange, lane, params, passed, headers, crossing, tell, passage)
         exchange.task = quick
         if passage is not None and offer.gated is not None:
-            if self._departing or self._book.in_flight:
-                self._wait(quick)
+            if self._turn is not None and (self._departing or self._book.in_flight):
+                self._wait(quick, self._turn)
                 return quick
             if not offer.gated.gate.turnstile.depart((passage,)):
                 exchange.task = None
@@ -114,10 +115,10 @@ class QuickCalls:
             return None
         return quick
 
-    def _wait(self, quick: QuickCall) -> None:
+    def _wait(self, quick: QuickCall, turn: Turn) -> None:
         """Others may come in the same turn."""
         if not self._departing:
-            asyncio.get_running_loop().call_soon(self._depart)
+            turn.at_end(self._depart)
         self._departing.append(quick)
         quick.waits()
 
@@ -161,12 +162,12 @@ class QuickCalls:
 
     def put_off(self, quick: QuickCall, raw: dict[str, Any]) -> bool:
         """Whether it arrives with others, at the end of the turn."""
-        if quick.passage is None or quick.observing is not None:
+        if self._turn is None or quick.passage is None or quick.observing is not None:
             return False
         if not (self._arriving or self._book.in_flight > 1) or not quick.offer.published.plan.keeps(raw):
             return False
         if not self._arriving:
-            asyncio.get_running_loop().call_soon(self._arrive)
+            self._turn.at_end(self._arrive)
         self._arriving.append((quick, raw))
         return True
 
@@ -174,17 +175,16 @@ class QuickCalls:
         arriving, self._arriving = self._arriving, []
         answers = dict(arriving)
         for gate, together in _by_gate(answers):
-            arrivals = [
-                Arrival(quick.passage, _crossed(quick, answers[quick]))
-                for quick in together
-                if quick.passage is not None
-            ]
-            for quick, plain in zip(together, gate.turnstile.arrive_plainly(arrivals), strict=True):
+            passages = [quick.passage for quick in together if quick.passage is not None]
+            crossed_over = [_crossed(quick, answers[quick]) for quick in together]
+            plain = gate.turnstile.arrive_plainly(passages, crossed_over)
+            for at, quick in enumerate(together):
                 try:
-                    if plain is None:
+                    shown = plain[at]
+                    if shown is None:
                         quick.end(answers[quick], None)
                     else:
-                        quick.leave(self._plain(quick, plain))
+                        quick.leave(self._plain(quick, shown))
                 except Exception:  # noqa: BLE001  the others wait, too
                     _log.exception("an answer of %s could not be passed on", quick.offer.tool.name)
         self._vigil.keep()
@@ -207,7 +207,7 @@ class QuickCalls:
             ):  # nobody else wants to look into it
                 plain: dict[str, Any] | None = raw
                 if gate is not None and passage is not None:
-                    plain = gate.turnstile.arrive_plainly((Arrival(passage, raw),))[0]
+                    plain = gate.turnstile.arrive_plainly((passage,), (raw,))[0]
                 self._vigil.keep()
                 if plain is not None:
                     return self._plain(quick, plain)

@@ -13,7 +13,7 @@ __all__ = ["AuditLog", "CallForm"]
 class CallForm(Protocol):
     """For calls that are alike: made once, used for many. What it makes is for `AuditLog.add` of the same log."""
 
-    def decision(self, now: float, request_id: str, input_hash: str) -> bytes:
+    def decision(self, now: float, request_id: str, input_hash: str) -> str:
         """That it may be made."""
         ...
 
@@ -25,7 +25,7 @@ class CallForm(Protocol):
         decided_at: float,
         request_id: str,
         input_hash: str,
-    ) -> bytes:
+    ) -> str:
         """That it has succeeded, and again what was decided. Whatever else came of it is an entry of its own, for `record`."""
         ...
 
@@ -58,7 +58,7 @@ class AuditLog(Protocol):
         """
         ...
 
-    def add(self, made: Sequence[bytes]) -> None:
+    def add(self, made: Sequence[str]) -> None:
         """Record what forms have made, in this order: all of it, or nothing. Raises `AuditUnavailable`."""
         ...
 

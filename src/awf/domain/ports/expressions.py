@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = [
     "CompiledCondition",
@@ -79,6 +79,13 @@ class FirstMatch(Protocol):
 
     def first_in(self, document: Mapping[str, Any]) -> int:
         """The place of the first one that holds in the only list; -1: none. Raises `ExpressionError`."""
+        ...
+
+    def glance(self) -> Callable[[Any], int | None] | None:
+        """The same for arguments alone, where only texts among them have a say. None: there is more to it.
+
+        What it gives is None where one of them is no text: then `first_in` knows.
+        """
         ...
 
     def first(self, facts: Any, which: int = 0, document: Mapping[str, Any] | None = None) -> int:

@@ -73,17 +73,11 @@ class Redactor:
             return True
         return self._has_custom and self._fits_custom(encoded)
 
-    def suspects(self, written: Sequence[tuple[bytes, tuple[str, ...]]]) -> Collection[int]:
-        """The places of those that are suspicious, each with keys of its own. Most often none is, and one look tells."""
-        if len(written) > 1:
-            together = b"\n".join([encoded for encoded, keys in written if not keys])
-            if len(together) <= _TOGETHER and not self.suspicious(together):
-                return {
-                    at
-                    for at, (encoded, keys) in enumerate(written)
-                    if keys and self.suspicious(encoded, keys)
-                }
-        return {at for at, (encoded, keys) in enumerate(written) if self.suspicious(encoded, keys)}
+    def suspects(self, joined: bytes, lines: Sequence[bytes]) -> Collection[int]:
+        """The places of those lines that are suspicious. Most often none is, and one look at all of them tells."""
+        if len(joined) <= _TOGETHER and not self.suspicious(joined):
+            return ()
+        return {at for at, line in enumerate(lines) if self.suspicious(line)}
 
     def holds_values(self, encoded: bytes) -> bool:
         """Whether a known secret may be in what this is the JSON of."""

@@ -19,7 +19,7 @@ from awf.domain.audit import AuditUnavailable
 from awf.domain.audit_chain import entry_json
 from awf.domain.errors import AwfError
 from awf.domain.gate_file import Audit
-from awf.infrastructure.audit_store.call_form import FORM_ID, LineForm
+from awf.infrastructure.audit_store.call_form import BETWEEN, FORM_ID, LineForm
 from awf.infrastructure.audit_store.checkpoints import Checkpoints, stored_checkpoints
 from awf.infrastructure.audit_store.database import Database
 from awf.infrastructure.audit_store.evidence import SqliteEvidence
@@ -33,7 +33,6 @@ from awf.infrastructure.audit_store.verifying import verified
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Sequence
-    from collections.abc import Set as AbstractSet
 
     from awf.domain.audit import AuditCheckpoint, AuditEntry, AuditFilter, AuditRecord, AuditReport
 
@@ -69,8 +68,8 @@ class SqliteAudit:
         self._waiting = 0  # bytes that are not merged yet
         self._numbers = 0
         self._form_numbers = itertools.count(1)
-        self._forms: WeakValueDictionary[bytes, LineForm] = WeakValueDictionary()
-        self._known_forms: set[bytes] = set()  # in the spill that is written
+        self._forms: WeakValueDictionary[str, LineForm] = WeakValueDictionary()
+        self._known_forms: set[str] = set()  # in the spill that is written
         self._writing = threading.Lock()
         self._database = Database(folder)
         self._checkpoints = Checkpoints(self._database, settings or Audit())
@@ -101,7 +100,7 @@ class SqliteAudit:
     is_immediate = True
 
     def record(self, entry: AuditEntry) -> None:
-        self._write((line_of(packed(entry)),))
+        self.add((packed(entry).decode(),))
 
     def form(self, entry: AuditEntry) -> LineForm:
         fitting = shortened(entry) if len(entry_json(entry)) > LONGEST else entry
@@ -109,43 +108,43 @@ class SqliteAudit:
         self._forms[form.id] = form
         return form
 
-    def add(self, made: Sequence[bytes]) -> None:
-        self._write(made, {line[FORM_ID] for line in made})
-
-    def _write(self, lines: Sequence[bytes], forms: AbstractSet[bytes] = frozenset()) -> None:
-        """All of them, or none. `forms`: that have to stand in the same file before them.
-
-        Whether somebody has removed the file is looked at once for all that waits: we can still merge what is in it.
+    def add(self, made: Sequence[str]) -> None:
+        """One line. Whether somebody has removed the file is looked at once for all that waits: we can still merge what is
+        in it.
         """
         with self._writing:
             spill, pending = self._spill, self._pending + 1
             if spill is None or (pending == 1 and not spill.is_there):
                 spill = self._new_spill()
-            whole = self._defined(lines, forms)
-            size = sum(map(len, whole))
-            if spill.size + size > spill.room:
+            new = self._new_forms(made)
+            line = _line_of(made, new)
+            if spill.size + len(line) > spill.room:
                 spill = self._new_spill()
-                whole = self._defined(lines, forms)
-                size = sum(map(len, whole))
-                if size > spill.room:
+                new = self._new_forms(made)
+                line = _line_of(made, new)
+                if len(line) > spill.room:
                     raise AuditUnavailable("the entry is too long")
-            if self._waiting + size > self._limit:
+            if self._waiting + len(line) > self._limit:
                 raise AuditUnavailable("too much waits to be merged into the audit's database")
-            spill.put(whole)
-            self._known_forms |= forms
-            self._waiting += size
+            spill.put(line)
+            if new:
+                self._known_forms.update(form.id for form in new)
+            self._waiting += len(line)
             self._pending = pending
         if pending == 1:
             self._awake()
         elif pending == _COMPANY:
             self._full.set()
 
-    def _defined(self, lines: Sequence[bytes], forms: AbstractSet[bytes]) -> Sequence[bytes]:
-        """With those forms before them that are not in the file yet."""
-        if forms <= self._known_forms:
-            return lines
-        new = (self._forms.get(name) for name in sorted(forms - self._known_forms))
-        return [*(form.definition() for form in new if form is not None), *lines]
+    def _new_forms(self, made: Sequence[str]) -> list[LineForm]:
+        """Those that have to stand in the file before this, and do not yet."""
+        known, new = self._known_forms, []
+        for one in made:
+            if one[FORM_ID] not in known:
+                form = self._forms.get(one[FORM_ID])  # none: it is an entry by itself
+                if form is not None and form not in new:
+                    new.append(form)
+        return new
 
     def _new_spill(self) -> Spill:
         if self._closed:
@@ -346,6 +345,12 @@ class SqliteAudit:
             self._spills.clear()
             self._merged_quietly()
             self._database.close()
+
+
+def _line_of(made: Sequence[str], forms: Sequence[LineForm]) -> bytes:
+    if forms:
+        made = [*(form.definition() for form in forms), *made]
+    return line_of((made[0] if len(made) == 1 else BETWEEN.join(made)).encode())
 
 
 class _Translated:

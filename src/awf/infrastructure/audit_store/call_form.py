@@ -1,29 +1,30 @@
-"""Lines of calls that differ in little. What they share is written once for each spill file; a call only says what is its own.
+"""What is written of calls that differ in little. What they share is written once for each spill file; a call only says what
+is its own:
 
-    SUM f FORM {decision}                                       what all its decisions share
-    SUM d FORM REQUEST TIME INPUT                               a decision
-    SUM c FORM REQUEST TIME DECIDED MILLISECONDS INPUT OUTPUT   the whole call: TIME is that of its effect
+    f FORM {decision}                                       what all its decisions share
+    d FORM REQUEST TIME INPUT                               a decision
+    c FORM REQUEST TIME DECIDED MILLISECONDS INPUT OUTPUT   the whole call: TIME is that of its effect
 
-Whoever merges them makes of each what `AuditLog.record` would have been told: nobody waits for that any more.
+Several stand in one line, with tabs between them. Whoever merges them makes of each what `AuditLog.record` would have been
+told: nobody waits for that any more.
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from zlib import crc32
 
 import msgspec
 
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import decoded_entry, entry_json
 from awf.infrastructure.audit_store.packing import packed
-from awf.infrastructure.audit_store.spill import SUM, line_of
 
-__all__ = ["CALL", "DECISION", "FORM", "FORM_ID", "LineForm", "WrittenForm"]
+__all__ = ["BETWEEN", "CALL", "DECISION", "FORM", "FORM_ID", "LineForm", "WrittenForm"]
 
 FORM, DECISION, CALL = b"f", b"d", b"c"
-FORM_ID = slice(SUM + 2, SUM + 10)  # in a line
+BETWEEN = "\t"  # never in JSON as it is
+FORM_ID = slice(2, 10)
 _PLAIN = re.compile(
     r"[A-Za-z0-9._:-]+"
 ).fullmatch  # of an id that stands for itself, in JSON and between blanks
@@ -33,8 +34,8 @@ _TIME, _REQUEST, _INPUT, _OUTPUT, _TAKEN = 1794.0625, "request", "input", "outpu
 
 @lru_cache(maxsize=16)
 def _moment(now: float) -> str:
-    """Calls of one turn have the same."""
-    return repr(now)
+    """As JSON has it; empty where Python writes it in another way. Calls of one turn have the same."""
+    return repr(now) if 1e-3 <= now < 1e15 and now % 1 else ""
 
 
 class LineForm:
@@ -42,19 +43,17 @@ class LineForm:
 
     def __init__(self, number: int, entry: AuditEntry) -> None:
         self._entry = entry
-        name = f"{number & 0xFFFFFFFF:08x}"
-        self.id = name.encode()
-        self._decision, self._call = f"d {name} %s %s %s", f"c {name} %s %s %s %d %s %s"
+        self.id = f"{number & 0xFFFFFFFF:08x}"
 
-    def definition(self) -> bytes:
-        """Stands in a spill file before all lines that name it."""
-        return line_of(b"f %b %b" % (self.id, entry_json(self._entry)))
+    def definition(self) -> str:
+        """Stands in a spill file before all that name it."""
+        return f"f {self.id} {entry_json(self._entry).decode()}"
 
-    def decision(self, now: float, request_id: str, input_hash: str) -> bytes:
-        if not _has_form(now, request_id):
-            return line_of(packed(self._decided(now, request_id, input_hash)))
-        data = (self._decision % (request_id, _moment(now), input_hash)).encode()
-        return b"%08x %b\n" % (crc32(data), data)
+    def decision(self, now: float, request_id: str, input_hash: str) -> str:
+        moment = _moment(now)
+        if not (moment and _PLAIN(request_id)):
+            return packed(self._decided(now, request_id, input_hash)).decode()
+        return f"d {self.id} {request_id} {moment} {input_hash}"
 
     def call(
         self,
@@ -64,22 +63,17 @@ class LineForm:
         decided_at: float,
         request_id: str,
         input_hash: str,
-    ) -> bytes:
-        if not _has_form(decided_at, request_id):
-            decided = self._decided(decided_at, request_id, input_hash)
-            return line_of(packed(_effect(decided, now, duration_ms, output_hash)))
-        times = (request_id, _moment(now), _moment(decided_at), duration_ms, input_hash, output_hash)
-        data = (self._call % times).encode()
-        return b"%08x %b\n" % (crc32(data), data)
+    ) -> str:
+        decided = _moment(decided_at)
+        if not (decided and _PLAIN(request_id)):
+            call = self._decided(decided_at, request_id, input_hash)
+            return packed(_effect(call, now, duration_ms, output_hash)).decode()
+        ended = _moment(now) or repr(now)
+        return f"c {self.id} {request_id} {ended} {decided} {duration_ms} {input_hash} {output_hash}"
 
     def _decided(self, now: float, request_id: str, input_hash: str) -> AuditEntry:
         own = {"created_at": now, "request_id": request_id, "input_hash": input_hash}
         return msgspec.structs.replace(self._entry, **own)
-
-
-def _has_form(now: float, request_id: str) -> bool:
-    """Whether both are written in JSON as they are written here."""
-    return bool(1e-3 <= now < 1e15 and now % 1 and _PLAIN(request_id))
 
 
 class WrittenForm:

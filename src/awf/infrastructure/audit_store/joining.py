@@ -9,7 +9,7 @@ import msgspec
 
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import decoded_entry
-from awf.infrastructure.audit_store.call_form import CALL, DECISION, FORM, WrittenForm
+from awf.infrastructure.audit_store.call_form import BETWEEN, CALL, DECISION, FORM, WrittenForm
 from awf.infrastructure.audit_store.spill import lines_in
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ _SHARED = (
 )
 _shared = operator.attrgetter(*_SHARED)
 _WORDS_OF_DECISION, _WORDS_OF_CALL = 3, 6  # behind the form
+_BETWEEN = BETWEEN.encode()
 
 
 class SpillForms:
@@ -50,9 +51,10 @@ class SpillForms:
         """`before`: what stands in the file before. Raises `ValueError`."""
         found = self._known.get(name)
         if found is None:  # somebody else has merged that part
-            for data in lines_in(before()):
-                if data is not None and data[:1] == FORM:
-                    self.learn(data[2:10], data[11:])
+            for line in lines_in(before()):
+                for data in line.split(_BETWEEN) if line is not None else ():
+                    if data[:1] == FORM:
+                        self.learn(data[2:10], data[11:])
             found = self._known.get(name)
             if found is None:
                 raise ValueError("a form that nobody has defined")
@@ -123,13 +125,14 @@ def items_of(
     `forms`: those of this file, as far as they are known; `before`: what stands in the file before the chunk.
     """
     reading = _Reading(name, now, forms, before)
-    for data in lines_in(chunk):
-        try:
-            if data is None:
-                raise ValueError("it does not have its checksum")  # noqa: TRY301  damaged, whatever it is
-            reading.take(data)
-        except (ValueError, msgspec.DecodeError):
-            reading.kept.append(damage(name, now))
+    for line in lines_in(chunk):
+        for data in line.split(_BETWEEN) if line is not None else (None,):
+            try:
+                if data is None:
+                    raise ValueError("it does not have its checksum")  # noqa: TRY301  damaged, whatever it is
+                reading.take(data)
+            except (ValueError, msgspec.DecodeError):
+                reading.kept.append(damage(name, now))
     return [item for item in reading.kept if item is not None]
 
 

@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 __all__ = [
-    "SUM",
     "Found",
     "Spill",
     "held_by_nobody",
@@ -33,7 +32,7 @@ __all__ = [
 ]
 
 _NAME = re.compile(r"([0-9a-f]{16})-(\d{6,})\.spill")
-SUM = 9  # eight digits and a blank
+_SUM = 9  # eight digits and a blank
 
 
 class Spill:
@@ -55,15 +54,13 @@ class Spill:
             os.close(self.handle)
             raise
 
-    def put(self, lines: Sequence[bytes]) -> None:
-        """There is room for them. The first byte of each comes last: from then on it is one."""
-        memory, at = self.memory, self.size
-        for line in lines:
-            end = at + len(line)
-            memory[at + 1 : end] = line[1:]
-            memory[at] = line[0]
-            at = end
-        self.size = at
+    def put(self, line: bytes) -> None:
+        """There is room for it. Its first byte comes last: from then on it is one."""
+        at = self.size
+        end = at + len(line)
+        self.memory[at + 1 : end] = line[1:]
+        self.memory[at] = line[0]
+        self.size = end
 
     @property
     def is_there(self) -> bool:
@@ -103,8 +100,8 @@ def line_of(data: bytes) -> bytes:
 def lines_in(chunk: bytes) -> Iterator[bytes | None]:
     """What the whole lines say; None for one that does not have its checksum."""
     for line in chunk.split(b"\n")[:-1]:
-        data = line[SUM:]
-        yield data if line[:SUM] == b"%08x " % crc32(data) else None
+        data = line[_SUM:]
+        yield data if line[:_SUM] == b"%08x " % crc32(data) else None
 
 
 def whole_lines(chunk: bytes) -> bytes:

@@ -14,6 +14,7 @@ from awf.infrastructure.http_client.pool import ConnectionPool
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from awf.domain.ports.turn import Turn
     from awf.infrastructure.http_client.address import Address
     from awf.infrastructure.http_client.response import Response
 
@@ -47,7 +48,8 @@ class Route:
 class LeanHttpClient:
     """An `HttpClient`."""
 
-    def __init__(self) -> None:
+    def __init__(self, turn: Turn | None = None) -> None:
+        self._turn = turn
         self._pools: dict[tuple[bool, str, int], ConnectionPool] = {}
         self._addresses: dict[str, Address] = {}
         self._heads: dict[tuple[object, ...], bytes] = {}
@@ -107,7 +109,7 @@ class LeanHttpClient:
         origin = address[:3]
         pool = self._pools.get(origin)
         if pool is None:
-            pool = self._pools[origin] = ConnectionPool(address)
+            pool = self._pools[origin] = ConnectionPool(address, self._turn)
         return pool
 
 

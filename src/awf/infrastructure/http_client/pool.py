@@ -14,6 +14,7 @@ from awf.infrastructure.http_client.known_heads import KnownHeads
 if TYPE_CHECKING:
     import ssl
 
+    from awf.domain.ports.turn import Turn
     from awf.infrastructure.http_client.address import Address
 
 __all__ = ["ConnectionPool"]
@@ -26,8 +27,9 @@ CLOSING_SECONDS = 1.0
 
 
 class ConnectionPool:
-    def __init__(self, origin: Address) -> None:
+    def __init__(self, origin: Address, turn: Turn | None = None) -> None:
         self.origin = origin
+        self._turn = turn
         self._idle: list[HttpConnection] = []
         self._all: set[HttpConnection] = set()
         self._known = KnownHeads()
@@ -101,14 +103,14 @@ class ConnectionPool:
 
     def _begun(self, connection: HttpConnection) -> None:
         """While there are several, those of one turn of the loop go out together, lest the server is woken up for each."""
-        if len(self._all) - len(self._idle) == 1:
+        if self._turn is None or len(self._all) - len(self._idle) == 1:
             connection.go_out()
             return
         if not self._outgoing:
-            asyncio.get_running_loop().call_soon(self._end_turn)
+            self._turn.at_end(self._send)
         self._outgoing.append(connection)
 
-    def _end_turn(self) -> None:
+    def _send(self) -> None:
         outgoing, self._outgoing = self._outgoing, []
         for connection in outgoing:
             connection.go_out()

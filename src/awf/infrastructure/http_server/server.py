@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from awf.domain.ports.http_server import HttpHandler, QuickHandler
+    from awf.domain.ports.turn import Turn
 
 __all__ = ["LeanHttpServer"]
 
@@ -30,10 +31,15 @@ class LeanHttpServer:
     """An `HttpServer`."""
 
     def __init__(
-        self, handler: HttpHandler, limits: ServerLimits | None = None, quick: QuickHandler | None = None
+        self,
+        handler: HttpHandler,
+        limits: ServerLimits | None = None,
+        quick: QuickHandler | None = None,
+        turn: Turn | None = None,
     ) -> None:
         self.handler = handler
         self.quick = quick
+        self._turn = turn
         self.limits = limits or ServerLimits()
         self.closing = False
         self.busy = 0
@@ -141,11 +147,14 @@ class LeanHttpServer:
             self._empty.set_result(None)
 
     def goes_out(self, connection: HttpConnection) -> None:
+        if self._turn is None:
+            connection.go_out()
+            return
         if not self._outgoing:
-            asyncio.get_running_loop().call_soon(self._end_turn)
+            self._turn.at_end(self._send)
         self._outgoing.append(connection)
 
-    def _end_turn(self) -> None:
+    def _send(self) -> None:
         outgoing, self._outgoing = self._outgoing, []
         for connection in outgoing:
             connection.go_out()

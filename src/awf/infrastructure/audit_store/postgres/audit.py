@@ -107,7 +107,7 @@ class PostgresAudit:
     def form(self, entry: AuditEntry) -> CallForm:
         raise NotImplementedError("only a log that is immediate has forms")
 
-    def add(self, made: Sequence[bytes]) -> None:
+    def add(self, made: Sequence[str]) -> None:
         raise NotImplementedError("only a log that is immediate has forms")
 
     async def checkpoint(self) -> AuditCheckpoint | None:

@@ -22,7 +22,7 @@ from awf.infrastructure.expressions.failures import explained
 from awf.infrastructure.expressions.values import MISSING, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from awf.domain.ports.expressions import Reference
     from awf.infrastructure.expressions.conditions.nodes import Node
@@ -95,28 +95,35 @@ class CelFirstMatch:
 
     def first_in(self, document: Mapping[str, Any]) -> int:
         """Raises `ExpressionError`."""
-        at = self._compared(document) if self._is_plain else None
-        return self.first(self.facts(document)) if at is None else at
+        return self.first(self.facts(document))
 
-    def _compared(self, document: Mapping[str, Any]) -> int | None:
-        """Only texts against texts. None: one of them is something else."""
-        values: dict[str, str] = {}
-        for root, fields in self._fields.items():
-            base = document.get(root)
-            if type(base) is not dict:
+    def glance(self) -> Callable[[Any], int | None] | None:
+        """The same for arguments alone, where only texts among them have a say. None: there is more to it.
+
+        What it gives is None where one of them is no text: then `first_in` knows.
+        """
+        if not self._is_plain or self._fields.keys() != {"arguments"}:
+            return None
+        fields, tests = tuple(self._fields["arguments"]), tuple(plain.first_of for plain in self._plain)
+
+        def look(arguments: Any) -> int | None:
+            if type(arguments) is not dict:
                 return None
+            values: dict[str, str] = {}
             for name, key in fields:
-                value = base.get(key)
+                value = arguments.get(key)
                 if type(value) is not str or not value.isascii():
                     return None
                 values[name] = value
-        start = 0
-        for plain in self._plain:
-            at = plain.first_of(values)
-            if at != _NONE:
-                return start + at
-            start += _IN_ONE_PROGRAM
-        return _NONE
+            start = 0
+            for first_of in tests:
+                at = first_of(values)
+                if at != _NONE:
+                    return start + at
+                start += _IN_ONE_PROGRAM
+            return _NONE
+
+        return look
 
     def put(self, facts: _Facts, name: str, value: str) -> None:
         """Give one name of the document another value."""
