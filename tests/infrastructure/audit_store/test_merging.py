@@ -159,7 +159,9 @@ async def test_a_damaged_line_is_told_in_the_chain(bench, told, monkeypatch):
     assert records[0].entry.details == {"cause": "damaged line", "spill": file.name}
 
 
-async def test_a_removed_file_that_another_process_has_forgotten_is_not_merged_again(bench, told, monkeypatch):
+async def test_a_removed_file_that_another_process_has_forgotten_is_not_merged_again(
+    bench, told, monkeypatch
+):
     monkeypatch.setattr(module.SqliteAudit, "_awake", lambda self: None)
     writer, other = bench.open(), bench.open()
     writer.record(told(reason="one"))

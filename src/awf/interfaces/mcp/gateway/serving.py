@@ -68,7 +68,7 @@ class _Serving:
         from awf.bootstrap.gateways import GatewayHouse
 
         self._app.set_up_logging("warning")
-        house = GatewayHouse(self._app, self._options.config, shadow=self._options.shadow)
+        house = GatewayHouse(self._app, self._options.config, shadow=self._options.shadow, lasting=True)
         for note in house.notes:
             _tell(note)
         gateway = house.open(alone=streams is not None, shared=streams is None)
