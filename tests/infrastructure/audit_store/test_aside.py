@@ -72,9 +72,16 @@ def log(bench):
     return bench.open(aside=ASIDE)
 
 
+def opened_hurried(bench):
+    """With a process that is there already."""
+    made = bench.open(aside=HURRIED)
+    assert made._aside.merged([], Audit()) is not None
+    return made
+
+
 @pytest.fixture
 def hurried(bench):
-    return bench.open(aside=HURRIED)
+    return opened_hurried(bench)
 
 
 # -- merging ---------------------------------------------------------------------------------------------------------
@@ -133,7 +140,7 @@ async def test_a_reader_here_and_the_process_merge_the_same_files(hurried, told)
 
 @pytest.mark.race
 async def test_many_threads_a_reader_and_the_process_at_once(bench, told):
-    log = bench.open(aside=HURRIED)
+    log = opened_hurried(bench)
 
     def write(name):
         for number in range(200):
@@ -144,7 +151,7 @@ async def test_many_threads_a_reader_and_the_process_at_once(bench, told):
         thread.start()
     while any(thread.is_alive() for thread in threads):
         await log.records(limit=1)
-    worker(log)
+    assert log._aside._running is not None
     reasons = [one.entry.reason for one in await log.records()]
     assert len(reasons) == 600
     for name in "abc":

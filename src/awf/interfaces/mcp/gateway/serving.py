@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["ServeOptions", "serve"]
 
 TICK = 1.0
-_SWITCH = 0.001  # seconds; calls are short, and must not wait five times as long for the thread that merges the audit
+_SWITCH = 0.001  # seconds; calls are short, and must not wait five times as long for another thread
 GRACE = 10.0  # seconds that calls have to finish when the gateway stops
 _log = logging.getLogger("awf.gateway")
 
