@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 
 import pytest
 
@@ -10,7 +12,9 @@ from awf.application.audit.trail import AuditTrail
 from awf.bootstrap.audits import AuditServer
 from awf.domain.audit import AuditEntry, AuditFilter, AuditUnavailable
 from awf.domain.audit_chain import GENESIS, entry_json, record_hash
+from awf.domain.gate_file import Audit
 from awf.infrastructure.audit_store import SqliteAudit
+from awf.infrastructure.audit_store.aside import aside_command
 from awf.infrastructure.audit_store.postgres import PostgresAudit
 from awf.testing.memory_audit import MemoryAudit
 
@@ -22,11 +26,22 @@ def opened(kind, request, folder):
         return MemoryAudit()
     if kind == "sqlite":
         return SqliteAudit(str(folder))
+    if kind == "sqlite aside":
+        return with_process(folder)
     server = AuditServer(request.getfixturevalue("database_url"))
     return PostgresAudit(server, str(folder), key_file=str(folder / "signing.key"))
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def with_process(folder):
+    """It is there already and merges at once, so that it gets to do something before a test looks."""
+    hurried = "from awf.infrastructure.audit_store import aside_worker as it; it._SOON_SECONDS = 0; it.main()"
+    command = aside_command(os.environ)._replace(argv=(sys.executable, "-c", hurried))
+    made = SqliteAudit(str(folder), aside=command)
+    assert made._aside.merged([], Audit()) is not None
+    return made
+
+
+@pytest.fixture(params=["memory", "sqlite", "sqlite aside", "postgres"])
 async def log(request, tmp_path):
     made = opened(request.param, request, tmp_path / "audit")
     yield made

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from awf.bootstrap.guarded import Guarded
     from awf.domain.audit import AuditReport
     from awf.infrastructure.audit_store import SqliteAudit
+    from awf.infrastructure.audit_store.aside import AsideCommand
     from awf.infrastructure.audit_store.postgres import PostgresAudit
 
 __all__ = ["AuditServer", "copy_audit_to_database", "open_audit"]
@@ -65,7 +66,16 @@ def open_audit(app: Guarded) -> SqliteAudit | PostgresAudit:
         return _shared(app)
     from awf.infrastructure.audit_store import SqliteAudit
 
-    return SqliteAudit(app.audit_folder)
+    return SqliteAudit(app.audit_folder, aside=_aside(app))
+
+
+def _aside(app: Guarded) -> AsideCommand | None:
+    """Who serves many for long has a process that merges; to start one for a short command would cost more than it spares."""
+    if not app.serves_long:
+        return None
+    from awf.infrastructure.audit_store.aside import aside_command
+
+    return aside_command(app.environment)
 
 
 def _shared(app: Guarded) -> PostgresAudit:

@@ -31,6 +31,7 @@ __all__ = ["Guarded"]
 
 class Guarded(Foundation):
     lender: Guarded | None = None  # whose audit it shares
+    serves_long = False  # as a server for many; said before anything is built
 
     @functools.cached_property
     def shared_database(self) -> PostgresDatabase | None:

@@ -159,6 +159,20 @@ async def test_a_damaged_line_is_told_in_the_chain(bench, told, monkeypatch):
     assert records[0].entry.details == {"cause": "damaged line", "spill": file.name}
 
 
+async def test_a_removed_file_that_another_process_has_forgotten_is_not_merged_again(
+    bench, told, monkeypatch
+):
+    monkeypatch.setattr(module.SqliteAudit, "_awake", lambda self: None)
+    writer, other = bench.open(), bench.open()
+    writer.record(told(reason="one"))
+    writer.merge()
+    (name,) = bench.spills()
+    (bench.folder / name).unlink()
+    other.record(told(reason="two"))
+    other.merge()
+    assert [one.entry.reason for one in await writer.records()] == ["one", "two"]
+
+
 async def test_files_that_are_not_ours_are_left_alone(bench, told):
     log = bench.open()
     for name in ("notes.txt", "abc.spill", "0123456789abcdef-000001.spill.part"):

@@ -1,12 +1,12 @@
 """The audit on SQLite; implements the `AuditLog` port.
 
 `record` copies one line to this process's spill file, and that is all a call waits for. A thread merges what was spilled into
-the chain soon afterwards, and so does everyone who reads. While the database cannot be written, entries stay in the spill.
+the chain soon afterwards, or has another process do it, and so does everyone who reads. While the database cannot be written,
+entries stay in the spill.
 """
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import logging
 import os
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from awf.domain.audit import AuditCheckpoint, AuditEntry, AuditFilter, AuditRecord, AuditReport
+    from awf.infrastructure.audit_store.aside import AsideCommand
+    from awf.infrastructure.audit_store.aside_wire import Answer
 
 __all__ = ["SqliteAudit"]
 
@@ -44,6 +46,7 @@ _log = logging.getLogger("awf.audit")
 _SOON_SECONDS = 0.1  # how long an entry may wait for company
 _COMPANY = 1024
 _RETRY_SECONDS = 1.0
+_GRACE_SECONDS = 5.0  # for an answer of the process at our side, when we close
 _TRIES = 5
 _ROOMS = (1024 * 1024, 2 * LONGEST)  # of a spill file: the second where the disk has no more
 SPILL_LIMIT = 64 * 1024 * 1024
@@ -57,8 +60,11 @@ class SqliteAudit:
         *,
         spill_limit: int = SPILL_LIMIT,
         clock: Callable[[], float] = time.time,
+        aside: AsideCommand | None = None,
     ) -> None:
-        """Raises `AwfError` where the folder holds something that cannot be used."""
+        """`aside`: a process that merges, so that this one need not. Raises `AwfError` where the folder holds something that
+        cannot be used.
+        """
         self.folder = folder
         self._clock = clock
         self._limit = spill_limit
@@ -81,6 +87,11 @@ class SqliteAudit:
         self._thread: threading.Thread | None = None
         self._closed = False
         self._told = ""
+        self._aside = None
+        if aside is not None:
+            from awf.infrastructure.audit_store.aside import Aside
+
+            self._aside = Aside(aside, folder)
 
     @property
     def origin(self) -> str:
@@ -179,27 +190,67 @@ class SqliteAudit:
     # -- merging ---------------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        while not self._closed:
-            self._wake.wait(self._checkpoints.due_in(self._clock(), self._head))
+        due: float | None = None
+        while True:
+            self._wake.wait(due)
             self._wake.clear()
-            if not self._closed:
-                self._full.wait(_SOON_SECONDS)
-            self._full.clear()
-            if not self._merged_quietly() and not self._closed:
+            if self._closed:  # who closes it merges the rest
+                return
+            answer = self._asked()
+            if answer is not None:
+                worked, due = self._heard(answer), answer.due
+            else:
+                worked, due = self._merged_soon(), self._checkpoints.due_in(self._clock(), self._head)
+            if not worked and not self._closed:
                 self._full.wait(_RETRY_SECONDS)
                 self._wake.set()
+
+    def _merged_soon(self) -> bool:
+        self._full.wait(_SOON_SECONDS)
+        self._full.clear()
+        return self._closed or self._merged_quietly()
+
+    def _asked(self) -> Answer | None:
+        """What the process at our side has done, for up to a second: each time this thread wants the interpreter, calls wait.
+
+        What is recorded from now on wakes it again, so nothing is left lying.
+        """
+        if self._aside is None:
+            return None
+        self._full.clear()
+        with self._writing:
+            self._pending = 0
+            held = [spill.name for spill in self._spills]
+        return self._aside.merged(held, self._checkpoints.settings)
+
+    def _heard(self, answer: Answer) -> bool:
+        if answer.error:
+            self._tell_unwritten(answer.error)
+            return False
+        with self._merging:
+            spills = list(self._spills)
+            for spill in spills:  # a reader here may have come further meanwhile
+                spill.merged = max(spill.merged, answer.merged.get(spill.name, 0))
+            self._let_go()
+            # What somebody has removed can only be read by who has it open.
+            lost = any(spill.merged < spill.size and not spill.is_there for spill in list(self._spills))
+        if lost:
+            return self._merged_quietly()
+        self._told = ""
+        return True
 
     def _merged_quietly(self) -> bool:
         try:
             self.merge(thorough=False)
         except (*DAMAGE, OSError, AwfError) as error:
-            self._tell(f"The audit's database cannot be written, entries wait in the spill: {error}")
+            self._tell_unwritten(str(error))
             return False
         self._told = ""
         return True
 
-    def _tell(self, said: str) -> None:
+    def _tell_unwritten(self, why: str) -> None:
         """Once for each reason, however often it is tried."""
+        said = f"The audit's database cannot be written, entries wait in the spill: {why}"
         if said != self._told:
             self._told = said
             _log.error("%s", said)
@@ -256,7 +307,7 @@ class SqliteAudit:
 
     async def verify(self, *, public_key: str = "", witness: str = "") -> AuditReport:
         """Looks at every record. The key and the witness are those of this log, unless others are given."""
-        return await asyncio.to_thread(self._verified, public_key, witness)
+        return await _in_thread(self._verified, public_key, witness)
 
     def _verified(self, public_key: str, witness: str) -> AuditReport:
         key = public_key or self._database.keys.public
@@ -280,7 +331,7 @@ class SqliteAudit:
 
     async def checkpoint(self) -> AuditCheckpoint | None:
         """Sign the log as it is now; None when it is empty."""
-        return await asyncio.to_thread(self._signed)
+        return await _in_thread(self._signed)
 
     def _signed(self) -> AuditCheckpoint | None:
         def finish(connection: sqlite3.Connection, sequence: int, head: str) -> None:
@@ -298,7 +349,7 @@ class SqliteAudit:
         return found[-1] if found else None
 
     async def _read(self, look: Callable[[sqlite3.Connection], T]) -> T:
-        return await asyncio.to_thread(self._looked, look)
+        return await _in_thread(self._looked, look)
 
     def _looked(self, look: Callable[[sqlite3.Connection], T]) -> T:
         with self._merging:
@@ -325,7 +376,7 @@ class SqliteAudit:
         return _Translated(self._database.path)
 
     async def close(self) -> None:
-        await asyncio.to_thread(self.close_now)
+        await _in_thread(self.close_now)
 
     def close_now(self) -> None:
         """Merge what is left, as far as that works; the rest is merged by whoever comes next."""
@@ -334,10 +385,7 @@ class SqliteAudit:
         with self._writing:
             self._closed = True
             self._spill = None
-        if self._thread is not None:
-            self._full.set()
-            self._wake.set()
-            self._thread.join()
+        self._end_thread()
         with self._merging:
             self._merged_quietly()
             for spill in self._spills:
@@ -345,6 +393,28 @@ class SqliteAudit:
             self._spills.clear()
             self._merged_quietly()
             self._database.close()
+        if self._aside is not None:
+            self._aside.close()
+
+    def _end_thread(self) -> None:
+        """Before it, what it may wait for."""
+        if self._thread is None:
+            return
+        if self._aside is not None:
+            self._aside.end()
+        self._full.set()
+        self._wake.set()
+        if self._aside is not None:
+            self._thread.join(_GRACE_SECONDS)
+            if self._thread.is_alive():  # it waits for an answer
+                self._aside.kill()
+        self._thread.join()
+
+
+async def _in_thread(work: Callable[..., T], *given: object) -> T:
+    import asyncio  # here: the process that merges needs none of it
+
+    return await asyncio.to_thread(work, *given)
 
 
 def _line_of(made: Sequence[str], forms: Sequence[LineForm]) -> bytes:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Checkpoints", "Witness", "stored_checkpoints", "witnessed"]
 
 _log = logging.getLogger("awf.audit")
+_LONGEST_WAIT = 86400.0  # nobody can be told to wait for ages; then it is looked at again
 
 
 class Checkpoints:
@@ -33,7 +34,8 @@ class Checkpoints:
     def due_in(self, now: float, sequence: int) -> float | None:
         """Seconds until the next one, if nothing more is recorded; None when everything is signed."""
         size, moment = self._signed or (0, now)
-        return None if sequence <= size else max(0.0, moment + self.settings.checkpoint_every - now)
+        left = moment + self.settings.checkpoint_every - now
+        return None if sequence <= size else min(max(0.0, left), _LONGEST_WAIT)
 
     def sign_if_due(self, connection: sqlite3.Connection, sequence: int, head: str, now: float) -> None:
         size, moment = self._newest(connection, now)

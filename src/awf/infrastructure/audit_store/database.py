@@ -26,8 +26,10 @@ _MIGRATION_BUSY_MS = 60_000
 
 
 class Database:
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, *, is_begun: bool = False) -> None:
+        """`is_begun`: somebody has it open, so what is not there was taken away."""
         self.folder = folder
+        self._is_begun = is_begun
         self.path = os.path.join(folder, "audit.db")
         self._migrations = _migrations()
         self._open_folder()
@@ -53,6 +55,8 @@ class Database:
             raise
 
     def _open_folder(self) -> None:
+        if self._is_begun:
+            return
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
         except OSError as error:
@@ -62,7 +66,11 @@ class Database:
 
     def _refuse_loss(self) -> None:
         """A log that was taken away is not begun anew as if nothing had been."""
-        if Keys.exist(self.folder) and not os.path.exists(self.path):
+        if os.path.exists(self.path):
+            return
+        if self._is_begun:
+            raise unavailable(self.path, "it is gone")
+        if Keys.exist(self.folder):
             hint = "Restore audit.db from a copy; or remove the whole folder, to begin a new log."
             raise unavailable(self.path, "it is gone, and its keys are still there", hint)
 

@@ -19,7 +19,7 @@ from awf.infrastructure.audit_store.spill import Found, held_by_nobody, spill_fi
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from awf.infrastructure.audit_store.database import Database
     from awf.infrastructure.audit_store.joining import Item
@@ -39,12 +39,19 @@ Row = tuple[int, str, str, str]
 
 class Merger:
     def __init__(
-        self, database: Database, own: Callable[[], Sequence[Spill]], clock: Callable[[], float]
+        self,
+        database: Database,
+        own: Callable[[], Sequence[Spill]],
+        clock: Callable[[], float],
+        held: Callable[[], Collection[str]] = tuple,
     ) -> None:
+        """`held`: files that somebody is known to write, whatever became of their names in the folder."""
         self._database = database
         self._own = own
         self._clock = clock
+        self._held = held
         self.added = 0  # records of the last transaction
+        self.merged: dict[str, int] = {}  # how far each file was, then
         self._forms: dict[str, SpillForms] = {}  # by file
 
     def is_idle(self) -> bool:
@@ -52,7 +59,7 @@ class Merger:
         merged = self._offsets(self._database.connection)
         own = {spill.name for spill in self._own()}
         return not any(
-            self._chunk(found, merged.get(found.name, 0))
+            self._chunk(found, self._begin(found.name, merged))
             or (found.name not in own and self._is_left_over(found.name))
             for found in self._files()
         )
@@ -71,7 +78,7 @@ class Merger:
             offsets: dict[str, int] = {}
             more = False
             for found in self._files():
-                at = merged.get(found.name, 0)
+                at = self._begin(found.name, merged)
                 chunk = self._chunk(found, at)
                 if chunk:
                     offsets[found.name] = at + len(chunk)
@@ -90,7 +97,8 @@ class Merger:
         if chain.rows:
             with contextlib.suppress(OSError):  # the next one is noted instead
                 self._database.noted_head.note(chain.sequence, chain.hash)
-        self._note({**merged, **offsets})
+        self.merged = {**merged, **offsets}
+        self._note()
         return more or (thorough and bool(offsets))
 
     # -- files -----------------------------------------------------------------------------------------------------
@@ -101,6 +109,14 @@ class Merger:
         for spill in self._own():
             found[spill.name] = Found(spill.name)
         return [found[name] for name in sorted(found)]
+
+    def _begin(self, name: str, merged: Mapping[str, int]) -> int:
+        """Where the next line of it is. Other processes forget a file that somebody has removed; we still have our own."""
+        if name not in merged:
+            for spill in self._own():
+                if spill.name == name and not spill.is_there:
+                    return spill.merged
+        return merged.get(name, 0)
 
     def _chunk(self, found: Found, at: int) -> bytes:
         """The next whole lines."""
@@ -127,6 +143,7 @@ class Merger:
         for name in sorted(names - own - offsets.keys()):
             if self._removed(name, merged.get(name, 0)):
                 names.discard(name)
+        own.update(self._held())
         for name in self._forms.keys() - names - own:
             del self._forms[name]
         gone = merged.keys() - names - own
@@ -169,9 +186,9 @@ class Merger:
         values = (chain.sequence, chain.hash, self._database.keys.mac(chain.sequence, chain.hash))
         connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?, ?)", values)
 
-    def _note(self, merged: Mapping[str, int]) -> None:
+    def _note(self) -> None:
         for spill in self._own():
-            spill.merged = merged.get(spill.name, spill.merged)
+            spill.merged = self.merged.get(spill.name, spill.merged)
 
 
 def _write_offsets(connection: sqlite3.Connection, offsets: Mapping[str, int]) -> None:

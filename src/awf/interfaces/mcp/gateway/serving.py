@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["ServeOptions", "serve"]
 
 TICK = 1.0
-_SWITCH = 0.001  # seconds; calls are short, and must not wait five times as long for the thread that merges the audit
+_SWITCH = 0.001  # seconds; calls are short, and must not wait five times as long for another thread
 GRACE = 10.0  # seconds that calls have to finish when the gateway stops
 _log = logging.getLogger("awf.gateway")
 
@@ -68,7 +68,7 @@ class _Serving:
         from awf.bootstrap.gateways import GatewayHouse
 
         self._app.set_up_logging("warning")
-        house = GatewayHouse(self._app, self._options.config, shadow=self._options.shadow)
+        house = GatewayHouse(self._app, self._options.config, shadow=self._options.shadow, lasting=True)
         for note in house.notes:
             _tell(note)
         gateway = house.open(alone=streams is not None, shared=streams is None)
