@@ -282,11 +282,11 @@ class Begun:
     """A call of a form, whose decision is recorded."""
 
     def __init__(self, log, form, now, request_id, input_hash):
-        self.log, self.form, self.own = log, form, (now, request_id, input_hash)
-        log.add([form.decision(*self.own)])
+        self.log, self.form, self.decision = log, form, form.decision(now, request_id, input_hash)
+        log.add([self.decision])
 
     def ended(self, now, duration_ms, output_hash):
-        self.log.add([self.form.call(now, duration_ms, output_hash, *self.own)])
+        self.log.add([self.form.call(self.decision, now, duration_ms, output_hash)])
 
 
 def decided(**more):

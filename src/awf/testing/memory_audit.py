@@ -92,16 +92,8 @@ class _Form:
         own = {"created_at": now, "request_id": request_id, "input_hash": input_hash}
         return entry_json(msgspec.structs.replace(self._entry, **own)).decode()
 
-    def call(
-        self,
-        now: float,
-        duration_ms: int,
-        output_hash: str,
-        decided_at: float,
-        request_id: str,
-        input_hash: str,
-    ) -> str:
-        del decided_at, input_hash  # its decision has a place of its own already
+    def call(self, decision: str, now: float, duration_ms: int, output_hash: str) -> str:
+        request_id = decoded_entry(decision.encode()).request_id
         return entry_json(
             AuditEntry(
                 kind="effect",

@@ -105,10 +105,11 @@ async def test_plain_calls_and_their_effects_come_into_the_chain(hurried, bench,
     log = hurried
     form = log.form(told("decision", tool_id="kb:get", decision="allow", reason="r"))
     for number in range(20):
-        begun = form.begun(5.25, f"tool-{number}", "ab" * 32)
+        decision = form.decision(5.25, f"tool-{number}", "ab" * 32)
+        log.add([decision])
         if number == 10:
             until(lambda: "r" in seen(bench), "a decision without its effect")
-        begun.ended(6.5, 1250, "cd" * 32)
+        log.add([form.call(decision, 6.5, 1250, "cd" * 32)])
     assert await log.open_calls() == frozenset()
     records = await log.records()
     assert len({one.entry.request_id for one in records}) == 20

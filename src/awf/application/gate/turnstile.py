@@ -47,18 +47,21 @@ class Turnstile:
         self._clock, self._monotonic = parts.clock, parts.monotonic
         self._shadow = shadow
         self._log: AuditLog | None = None  # where the decisions were recorded
+        self._now = 0.0  # of this turn
 
     def admit(
         self, tool: GatedTool, arguments: Mapping[str, Any], origin: Origin, request_id: str, again: bool
     ) -> Passage | None:
         """A call that may be made, and about which nobody has to be asked first. None: `Gate.through` is the way.
 
-        `again`: another one was looked at in this very turn, so that the stores need not be asked again. Nothing has been
-        recorded yet: `depart` does that.
+        `again`: another one was looked at in this very turn, so that neither the stores nor the clock are asked again.
+        Nothing has been recorded yet: `depart` does that.
         """
         if not tool.at_once or self._shadow or origin.redact_keys or not self._recorder.is_immediate:
             return None
-        now = self._clock()
+        if not again:
+            self._now = self._clock()
+        now = self._now
         clearance = self._clearing.of(tool, origin, now, again)
         if clearance is None:
             return None
@@ -93,7 +96,8 @@ class Turnstile:
             assert clearance is not None
             assert decision is not None
             form = passage.form = clearance.form(passage, decision, log)
-            made.append(form.decision(passage.decided_at, passage.request_id, given))
+            told = passage.told = form.decision(passage.decided_at, passage.request_id, given)
+            made.append(told)
         return self._added(made)
 
     def arrive(self, passage: Passage, result: ToolResult) -> ToolResult | None:
@@ -106,8 +110,7 @@ class Turnstile:
         if form is None or error:
             entry = effect_entry(passage, self._clock(), taken, error, output)
             return released.result if self._recorder.record_now(entry) else None
-        decided, request_id, given = passage.decided_at, passage.request_id, passage.input_hash
-        ended = form.call(self._clock(), taken, output, decided, request_id, given)
+        ended = form.call(passage.told, self._clock(), taken, output)
         return released.result if self._added([ended]) else None
 
     def arrive_plainly(
@@ -128,9 +131,7 @@ class Turnstile:
                 outcomes.append(None)
                 continue
             taken, output = int((moment - passage.began) * 1000), sha256(encoded).hexdigest()
-            made.append(
-                form.call(now, taken, output, passage.decided_at, passage.request_id, passage.input_hash)
-            )
+            made.append(form.call(passage.told, now, taken, output))
             if type(raw) is Verbatim and len(raw.written) != len(encoded):
                 raw = dict(raw)  # its words may say more than what was looked at: a key twice
             tool = passage.tool

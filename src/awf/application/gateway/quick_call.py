@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
     from awf.application.gate.passage import Passage
+    from awf.application.gate.turnstile import Turnstile
     from awf.application.gateway.call_book import CallBook, Entry
     from awf.application.gateway.client import Exchange, Work
     from awf.application.gateway.lane import Lane
@@ -84,6 +85,7 @@ class QuickCall:
         "params",
         "passage",
         "passed",
+        "turnstile",
     )
 
     def __init__(
@@ -97,7 +99,8 @@ class QuickCall:
         headers: Mapping[str, str] | None,
         crossing: Era | None,
         tell: Tell,
-        passage: Passage | None = None,
+        passage: Passage | None,
+        turnstile: Turnstile | None,
     ) -> None:
         self._host = host
         self.offer = offer
@@ -108,6 +111,7 @@ class QuickCall:
         self.headers = headers
         self.crossing = crossing  # the server's era, if that is not the client's
         self.passage = passage  # through the gate, where there is one
+        self.turnstile = turnstile  # of that
         self._tell = tell
         self._pending: Work | None = None
         self._is_long = False

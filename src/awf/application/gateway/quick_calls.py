@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from awf.application.gate.gate import Gate
     from awf.application.gate.passage import Passage
+    from awf.application.gate.turnstile import Turnstile
     from awf.application.gateway.call_book import CallBook
     from awf.application.gateway.calling import ToolCalls
     from awf.application.gateway.client import Exchange
@@ -82,14 +83,14 @@ class QuickCalls:
         if crossing is not None and client.modern and client.interactive:
             return None
         passage: Passage | None = None
+        turnstile: Turnstile | None = None
         if offer.gated is not None:
             gate, tool = offer.gated
             if not (tool.timeout is None or _is_coarse(tool.timeout, server.config.patience)):
                 return None
             origin = self._origins.of(client, exchange.headers)
-            passage = gate.turnstile.admit(
-                tool, arguments, origin, self._pipeline.new_id(), bool(self._departing)
-            )
+            turnstile = gate.turnstile
+            passage = turnstile.admit(tool, arguments, origin, self._pipeline.new_id(), bool(self._departing))
             if passage is None:
                 return None
         plan = published.plan
@@ -100,13 +101,14 @@ class QuickCalls:
             return None
         meta = exchange.meta if crossing is None else upstream_meta(exchange.meta, client, crossing)
         passed = passed_params(params, published.tool, sent, meta)
-        quick = QuickCall(self, offer, exchange, lane, params, passed, headers, crossing, tell, passage)
-        exchange.task = quick
-        if passage is not None and offer.gated is not None:
+        quick = exchange.task = QuickCall(
+            self, offer, exchange, lane, params, passed, headers, crossing, tell, passage, turnstile
+        )
+        if passage is not None and turnstile is not None:
             if self._turn is not None and (self._departing or self._book.in_flight):
                 self._wait(quick, self._turn)
                 return quick
-            if not offer.gated.gate.turnstile.depart((passage,)):
+            if not turnstile.depart((passage,)):
                 exchange.task = None
                 return None
         if not self._sent(quick):
@@ -124,8 +126,8 @@ class QuickCalls:
 
     def _depart(self) -> None:
         departing, self._departing = self._departing, []
-        for gate, together in _by_gate(quick for quick in departing if quick.is_waiting):
-            may_go = gate.turnstile.depart([quick.passage for quick in together if quick.passage is not None])
+        for turnstile, together in _by_turnstile(quick for quick in departing if quick.is_waiting):
+            may_go = turnstile.depart([quick.passage for quick in together if quick.passage is not None])
             for quick in together:
                 try:
                     if not (may_go and self._sent(quick)):
@@ -174,10 +176,10 @@ class QuickCalls:
     def _arrive(self) -> None:
         arriving, self._arriving = self._arriving, []
         answers = dict(arriving)
-        for gate, together in _by_gate(answers):
+        for turnstile, together in _by_turnstile(answers):
             passages = [quick.passage for quick in together if quick.passage is not None]
             crossed_over = [_crossed(quick, answers[quick]) for quick in together]
-            plain = gate.turnstile.arrive_plainly(passages, crossed_over)
+            plain = turnstile.arrive_plainly(passages, crossed_over)
             for at, quick in enumerate(together):
                 try:
                     shown = plain[at]
@@ -265,13 +267,16 @@ def _crossed(quick: QuickCall, raw: dict[str, Any]) -> dict[str, Any]:
     return raw if crossing is None else crossed("tools/call", raw, quick.exchange.client, crossing)
 
 
-def _by_gate(quicks: Iterable[QuickCall]) -> Iterable[tuple[Gate, list[QuickCall]]]:
-    """Two gates at once are there only while a configuration is taken over."""
-    found: dict[Gate, list[QuickCall]] = {}
+def _by_turnstile(quicks: Iterable[QuickCall]) -> Iterable[tuple[Turnstile, list[QuickCall]]]:
+    """Two of them at once are there only while a configuration is taken over."""
+    found: dict[Turnstile, list[QuickCall]] = {}
     for quick in quicks:
-        gated = quick.offer.gated
-        assert gated is not None
-        found.setdefault(gated.gate, []).append(quick)
+        turnstile = quick.turnstile
+        assert turnstile is not None
+        if turnstile in found:
+            found[turnstile].append(quick)
+        else:
+            found[turnstile] = [quick]
     return found.items()
 
 

@@ -17,16 +17,8 @@ class CallForm(Protocol):
         """That it may be made."""
         ...
 
-    def call(
-        self,
-        now: float,
-        duration_ms: int,
-        output_hash: str,
-        decided_at: float,
-        request_id: str,
-        input_hash: str,
-    ) -> str:
-        """That it has succeeded, and again what was decided. Whatever else came of it is an entry of its own, for `record`."""
+    def call(self, decision: str, now: float, duration_ms: int, output_hash: str) -> str:
+        """That the call of this decision has succeeded. Whatever else came of it is an entry of its own, for `record`."""
         ...
 
 

@@ -3,7 +3,7 @@ is its own:
 
     f FORM {decision}                                       what all its decisions share
     d FORM REQUEST TIME INPUT                               a decision
-    c FORM REQUEST TIME DECIDED MILLISECONDS INPUT OUTPUT   the whole call: TIME is that of its effect
+    c FORM REQUEST TIME INPUT ENDED MILLISECONDS OUTPUT     the whole call
 
 Several stand in one line, with tabs between them. Whoever merges them makes of each what `AuditLog.record` would have been
 told: nobody waits for that any more.
@@ -55,21 +55,11 @@ class LineForm:
             return packed(self._decided(now, request_id, input_hash)).decode()
         return f"d {self.id} {request_id} {moment} {input_hash}"
 
-    def call(
-        self,
-        now: float,
-        duration_ms: int,
-        output_hash: str,
-        decided_at: float,
-        request_id: str,
-        input_hash: str,
-    ) -> str:
-        decided = _moment(decided_at)
-        if not (decided and _PLAIN(request_id)):
-            call = self._decided(decided_at, request_id, input_hash)
+    def call(self, decision: str, now: float, duration_ms: int, output_hash: str) -> str:
+        if decision[0] != "d":
+            call = decoded_entry(decision.encode())
             return packed(_effect(call, now, duration_ms, output_hash)).decode()
-        ended = _moment(now) or repr(now)
-        return f"c {self.id} {request_id} {ended} {decided} {duration_ms} {input_hash} {output_hash}"
+        return f"c{decision[1:]} {_moment(now) or repr(now)} {duration_ms} {output_hash}"
 
     def _decided(self, now: float, request_id: str, input_hash: str) -> AuditEntry:
         own = {"created_at": now, "request_id": request_id, "input_hash": input_hash}
@@ -89,18 +79,18 @@ class WrittenForm:
         return self._decision % (moment, given, request)
 
     def call(
-        self, request: bytes, _: bytes, decided: bytes, taken: bytes, given: bytes, output: bytes
+        self, request: bytes, moment: bytes, given: bytes, _: bytes, taken: bytes, output: bytes
     ) -> bytes:
         """In canonical form, with the time of its decision."""
         duration = b"" if taken == b"0" else b'"durationMs":%b,' % taken
-        return self._call % (decided, duration, given, output, request)
+        return self._call % (moment, duration, given, output, request)
 
     def effect(
-        self, request: bytes, moment: bytes, _: bytes, taken: bytes, __: bytes, output: bytes
+        self, request: bytes, _: bytes, __: bytes, ended: bytes, taken: bytes, output: bytes
     ) -> AuditEntry:
         """Only that, of a call whose decision is in the chain already. Raises `ValueError`."""
         decided = msgspec.structs.replace(self._entry, request_id=request.decode())
-        return _effect(decided, float(moment), int(taken), output.decode())
+        return _effect(decided, float(ended), int(taken), output.decode())
 
 
 def _effect(call: AuditEntry, now: float, duration_ms: int, output_hash: str) -> AuditEntry:
