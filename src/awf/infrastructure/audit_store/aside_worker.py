@@ -34,6 +34,7 @@ __all__ = ["Worker", "main"]
 _SOON_SECONDS = 0.1  # how long an entry may wait for company
 _ROUND_SECONDS = 1.0  # without an answer, as long as there is more
 _PIECE = 65536
+_MODEST = 10  # calls come first; what waits is safe already
 
 
 class Worker:
@@ -167,6 +168,7 @@ class _Stopped(Exception):  # noqa: N818  it is none
 def main() -> NoReturn:
     for number in (signal.SIGINT, signal.SIGHUP):  # those are meant for the one who asks
         signal.signal(number, signal.SIG_IGN)
+    os.nice(_MODEST)
     worker = Worker(sys.argv[1], 0, 1)
     signal.signal(signal.SIGTERM, worker.stop)
     worker.serve()
