@@ -46,7 +46,7 @@ class Turnstile:
         self._releasing = releasing
         self._clock, self._monotonic = parts.clock, parts.monotonic
         self._shadow = shadow
-        self._log: AuditLog | None = None  # where the decisions were recorded
+        self._log: AuditLog | None = None  # where decisions were recorded; their effects belong there, too
         self._now = 0.0  # of this turn
 
     def admit(
@@ -78,11 +78,11 @@ class Turnstile:
     def depart(self, passages: Sequence[Passage]) -> bool:
         """They are recorded, and may go. False: none of them may, now."""
         began, log = self._monotonic(), self._recorder.log
-        self._log = log
         if log is None:
             for passage in passages:
                 passage.began = began
             return True
+        self._log = log
         joined, lines = canonical_lines([passage.arguments for passage in passages])
         suspicious = self._redactor.suspects(joined, lines)
         made = []

@@ -127,7 +127,11 @@ class QuickCalls:
     def _depart(self) -> None:
         departing, self._departing = self._departing, []
         for turnstile, together in _by_turnstile(quick for quick in departing if quick.is_waiting):
-            may_go = turnstile.depart([quick.passage for quick in together if quick.passage is not None])
+            may_go = False
+            try:
+                may_go = turnstile.depart([quick.passage for quick in together if quick.passage is not None])
+            except Exception:  # noqa: BLE001  each for itself, then
+                _log.exception("%d calls could not be recorded together", len(together))
             for quick in together:
                 try:
                     if not (may_go and self._sent(quick)):
@@ -177,12 +181,17 @@ class QuickCalls:
         arriving, self._arriving = self._arriving, []
         answers = dict(arriving)
         for turnstile, together in _by_turnstile(answers):
-            passages = [quick.passage for quick in together if quick.passage is not None]
-            crossed_over = [_crossed(quick, answers[quick]) for quick in together]
-            plain = turnstile.arrive_plainly(passages, crossed_over)
+            plain: list[dict[str, Any] | None] = [None] * len(together)
+            try:
+                passages = [quick.passage for quick in together if quick.passage is not None]
+                plain = turnstile.arrive_plainly(
+                    passages, [_crossed(quick, answers[quick]) for quick in together]
+                )
+            except Exception:  # noqa: BLE001  each for itself, then
+                _log.exception("%d answers could not be looked at together", len(together))
             for at, quick in enumerate(together):
+                shown = plain[at]
                 try:
-                    shown = plain[at]
                     if shown is None:
                         quick.end(answers[quick], None)
                     else:
