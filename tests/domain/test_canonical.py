@@ -11,7 +11,7 @@ import rfc8785
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from awf.domain.canonical import _exact, canonical, sha256_hex
+from awf.domain.canonical import _exact, canonical, canonical_lines, sha256_hex
 
 DEEP = 10_000
 ODD_KEYS = st.sampled_from(["$awf", "a", "b", "\ue000", "\U0001f600", "é", "", "\ud800", '"', "\x00"])
@@ -181,3 +181,49 @@ def test_subclasses_count_as_what_they_are_made_of():
         pass
 
     assert canonical(Fields(b=Count(1), a=Name("x"))) == b'{"a":"x","b":1}'
+
+
+# -- several at once -------------------------------------------------------------------------------------------------
+
+plain_values = st.recursive(
+    st.none() | st.booleans() | st.text('ab:[,0-9 "\\\n\t\x00\x7f', max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text('ab:,-1"\n', max_size=3), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+def objects(values):
+    return st.lists(
+        st.dictionaries(ODD_KEYS.filter(lambda key: key != "\ud800") | texts, values, max_size=4),
+        min_size=1,
+        max_size=4,
+    )
+
+
+@given(objects(plain_values) | objects(jcs_values) | objects(plain_values | jcs_scalars))
+@example([{"a": -1}])
+@example([{"a": [0]}])
+@example([{"a": [True, 1.0]}])
+@example([{"a": 1e22}, {}])
+@example([{"b": None, "a": ":0,-1[2"}, {"$awf": "x"}])
+@example([{"a": "line\nend"}, {"b\n": "\r\u2028"}])
+@example([{"\U0001f600": 1, "\ue000": 2}, {"a": "b"}])
+def test_several_are_written_as_each_by_itself_with_line_ends_between(values):
+    joined, lines = canonical_lines(values)
+    assert lines == [canonical(value) for value in values]
+    assert joined.removesuffix(b"\n") == b"\n".join(lines)
+
+
+def test_several_of_any_depth_are_written():
+    deep: dict = {}
+    for _ in range(DEEP):
+        deep = {"a": deep}
+    joined, lines = canonical_lines([deep, {"b": "c"}])
+    assert lines == [b'{"a":' * DEEP + b"{}" + b"}" * DEEP, b'{"b":"c"}']
+    assert joined == b"\n".join(lines)
+
+
+def test_of_nothing_there_is_no_line():
+    assert canonical_lines([]) == (b"", [])

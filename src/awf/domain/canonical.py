@@ -50,6 +50,8 @@ def canonical_lines(values: Sequence[Mapping[str, Any]]) -> tuple[bytes, list[by
 
     Where no number is in any of them there is nothing else to look at.
     """
+    if not values:
+        return b"", []
     try:
         joined = _encode_lines(values)
     except Exception:  # noqa: BLE001  as above

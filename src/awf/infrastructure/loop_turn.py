@@ -28,6 +28,6 @@ class LoopTurn:
         for work in self._works:
             try:
                 work()
-            except Exception:  # noqa: BLE001  the others have nothing to do with it
+            except (Exception, asyncio.CancelledError):  # noqa: BLE001  the others have nothing to do with it
                 _log.exception("something at the end of a turn failed")
         self._works.clear()

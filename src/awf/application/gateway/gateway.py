@@ -74,9 +74,9 @@ class Gateway:
         self.calls = ToolCalls(
             self._pipeline, self._forwarding, parts.book, self.info, parts.lowering, self.origins
         )
-        vigil = Vigil(parts.awake, lambda: self.fleet.file.listen.stay_awake)
+        self._vigil = Vigil(parts.awake, lambda: self.fleet.file.listen.stay_awake)
         self._quick_calls = QuickCalls(
-            self.calls, self._pipeline, self._forwarding, parts.book, self.origins, vigil, parts.turn
+            self.calls, self._pipeline, self._forwarding, parts.book, self.origins, self._vigil, parts.turn
         )
         self._masker = parts.observers.masker
         self._requests = GatedRequests(
@@ -165,6 +165,8 @@ class Gateway:
         except Exception as error:
             _log.exception("%s failed", method[:200])
             raise RpcError(-32603, "Internal error: the gateway failed on this request.") from error
+        finally:
+            self._vigil.keep()
 
     def begin_call(self, exchange: Exchange, params: dict[str, Any], tell: Tell) -> QuickCall | None:
         """A plain `tools/call`, sent at once; `tell` hears what came of it. None: `answer` it."""

@@ -46,7 +46,8 @@ class AuditLog(Protocol):
         """For calls that are decided as this entry says, which itself is not recorded. Only where it `is_immediate`.
 
         What is recorded with it is what `record` makes of the same decisions and effects, at a lower price. Hashes must be hex.
-        The entry has no details, and must not change any more.
+        The entry has no details, and must not change any more. The form must be kept as long as something is to be added that
+        it has made.
         """
         ...
 

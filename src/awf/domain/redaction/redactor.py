@@ -36,7 +36,8 @@ _STEMS = re.compile(
 _KEEPING_AT = bytes(sign for sign in DROPPED if sign != ord("@"))
 _RUNS = bytes(97 if chr(code) in "_-" or (code < 128 and chr(code).isalnum()) else 32 for code in range(256))
 _RUN = b"a" * 16
-_KEYS = re.compile(rb'(["\\])([^"\\]*+)\\*+" *+:')
+# The end of one text may be taken for the beginning of a key, so what was looked at is looked at again.
+_KEYS = re.compile(rb'(["\\])(?=([^"\\]*+)\\*+" *+:)')
 _BINARY = ("image", "audio")
 _BLOCKS = (
     *_BINARY,

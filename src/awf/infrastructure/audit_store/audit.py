@@ -123,6 +123,8 @@ class SqliteAudit:
         """One line. Whether somebody has removed the file is looked at once for all that waits: we can still merge what is
         in it.
         """
+        if not made:
+            return
         with self._writing:
             spill, pending = self._spill, self._pending + 1
             if spill is None or (pending == 1 and not spill.is_there):
@@ -152,8 +154,11 @@ class SqliteAudit:
         known, new = self._known_forms, []
         for one in made:
             if one[FORM_ID] not in known:
-                form = self._forms.get(one[FORM_ID])  # none: it is an entry by itself
-                if form is not None and form not in new:
+                form = self._forms.get(one[FORM_ID])
+                if form is None:
+                    if one.startswith(("d ", "c ")):  # else it is an entry by itself
+                        raise AuditUnavailable("what was to be recorded has lost its form")
+                elif form not in new:
                     new.append(form)
         return new
 

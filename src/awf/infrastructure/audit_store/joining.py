@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -34,7 +35,10 @@ _SHARED = (
     "trace_id",
 )
 _shared = operator.attrgetter(*_SHARED)
-_WORDS_OF_DECISION, _WORDS_OF_CALL = 3, 6  # behind the form
+# What stands behind the form: as we write it, and nothing that would say more in JSON.
+_DECIDED = rb"[A-Za-z0-9._:-]+ [0-9]+\.[0-9]+ [0-9a-f]+"
+_is_decision = re.compile(_DECIDED).fullmatch
+_is_call = re.compile(_DECIDED + rb" [0-9a-z.+-]+ -?[0-9]+ [0-9a-f]+").fullmatch
 _BETWEEN = BETWEEN.encode()
 
 
@@ -88,6 +92,7 @@ class _Reading:
         self._now = now
         self._forms = forms
         self._before = before
+        self._undefined: set[bytes] = set()  # forms that were looked for in vain
         self._waiting: dict[bytes, int] = {}  # request → the place of its decision
         self.kept: list[Item | None] = []
 
@@ -95,26 +100,34 @@ class _Reading:
         """Raises `ValueError` or `DecodeError` for a line that nobody of us wrote."""
         kind, kept = data[:1], self.kept
         if kind == CALL:
-            words = data[11:].split(b" ")
-            form, place = self._forms.find(data[2:10], self._before), self._waiting.pop(words[0], None)
-            if len(words) != _WORDS_OF_CALL:
-                raise ValueError("a call with too few words")
+            if not _is_call(data, 11):
+                raise ValueError("no call of ours")
+            form, words = self._form(data[2:10]), data[11:].split(b" ")
+            place = self._waiting.pop(words[0], None)
             if place is not None and type(kept[place]) is Begun:
                 kept[place] = None
                 kept.append(form.call(*words))
             else:
                 _add(form.effect(*words), place, kept)
         elif kind == DECISION:
-            words = data[11:].split(b" ")
-            form = self._forms.find(data[2:10], self._before)
-            if len(words) != _WORDS_OF_DECISION:
-                raise ValueError("a decision with too few words")
+            if not _is_decision(data, 11):
+                raise ValueError("no decision of ours")
+            form, words = self._form(data[2:10]), data[11:].split(b" ")
             self._waiting[words[0]] = len(kept)
             kept.append(Begun(form, words))
         elif kind == FORM:
             self._forms.learn(data[2:10], data[11:])
         else:
             _take(_entry(data, self._name, self._now), self._waiting, kept)
+
+    def _form(self, name: bytes) -> WrittenForm:
+        if name in self._undefined:
+            raise ValueError("a form that nobody has defined")
+        try:
+            return self._forms.find(name, self._before)
+        except ValueError:
+            self._undefined.add(name)
+            raise
 
 
 def items_of(

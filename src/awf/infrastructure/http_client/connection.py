@@ -128,7 +128,7 @@ class HttpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         response = self._response
-        if response is None:
+        if response is None or self._outgoing:  # nobody has asked yet
             self.abort()
             return
         untouched, self._untouched = self._untouched, False

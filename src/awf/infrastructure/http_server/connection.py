@@ -101,6 +101,7 @@ class HttpConnection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """Most clients that send no more have left. The others may still get an answer that is not a stream."""
+        self.go_out()
         self._ended = True
         request = self._running
         if request is not None:
@@ -313,6 +314,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _drop(self, request: Request) -> None:
         if self._running is request:
+            self.go_out()
             self._transport.abort()
 
     def _done(self, request: Request, *, keep: bool) -> None:
