@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -93,6 +94,21 @@ class Fleet:
         self._announced: dict[tuple[str, str], bool] = {}  # being told; whether once more
         self._told = 0  # how often another list of tools was announced
         self.started = asyncio.Event()
+
+    def servers_within(self, profile: str) -> list[Server]:
+        """In the order of their names. All of them, where no profile is named; none, where there is no such profile."""
+        servers = [self.servers[name] for name in sorted(self.servers)]
+        if not profile:
+            return servers
+        chosen = self.file.profiles.get(profile)
+        if chosen is None:
+            return []
+        return [
+            one
+            for one in servers
+            if (chosen.tools is None or any(_names(pattern, one.name) for pattern in chosen.tools))
+            and not any(pattern in {"*", f"{one.name}:*"} for pattern in chosen.deny)
+        ]
 
     def start(self, sole: Client | None = None) -> None:
         """`sole`: there is only this client, and never another one."""
@@ -350,3 +366,7 @@ class Fleet:
 
 def _walls_of(file: GatewayFile, server: Server) -> SandboxRules:
     return rules_named(file.sandbox, server.config.sandbox)
+
+
+def _names(pattern: str, server: str) -> bool:
+    return fnmatchcase(server, pattern.partition(":")[0])

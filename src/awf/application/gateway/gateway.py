@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from awf.application.gate.artifacts import is_artifact
@@ -449,18 +448,7 @@ class Gateway:
 
     def _of(self, client: Client) -> list[Server]:
         """The servers that a client may know of."""
-        servers = [self.fleet.servers[name] for name in sorted(self.fleet.servers)]
-        if not client.profile:
-            return servers
-        profile = self.fleet.file.profiles.get(client.profile)
-        if profile is None:
-            return []
-        return [
-            one
-            for one in servers
-            if (profile.tools is None or any(_names(pattern, one.name) for pattern in profile.tools))
-            and not any(pattern in {"*", f"{one.name}:*"} for pattern in profile.deny)
-        ]
+        return self.fleet.servers_within(client.profile)
 
     async def _visible(self, client: Client, capability: str = "") -> list[Server]:
         """Those of them that can be asked now, and can do it."""
@@ -489,10 +477,6 @@ class _Nowhere:
 
     def pause(self) -> None:
         pass
-
-
-def _names(pattern: str, server: str) -> bool:
-    return fnmatchcase(server, pattern.partition(":")[0])
 
 
 async def _tell(notify: Callable[..., Awaitable[None]], message: dict[str, Any]) -> None:
