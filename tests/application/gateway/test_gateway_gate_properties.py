@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from itertools import groupby
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from awf.application.gateway.gateway import Gateway
 from awf.domain.gate_file import Approvals, Grants, Levels, Limits, Redaction
 from awf.domain.label import PLAIN
 from awf.domain.mcp import RpcError
 from awf.domain.override import ToolOverride
 from awf.domain.policy import ACTIONS, Policy, PolicyDefaults, PolicyRule
+from awf.infrastructure.loop_turn import LoopTurn
 from awf.testing.gate_lab import GateLab
 from awf.testing.memory_upstreams import MemoryServer, text
 
@@ -240,6 +243,64 @@ class Play:
         return json.loads(_IDS.sub(lambda found: seen.setdefault(found[0], f"id-{len(seen)}"), whole))
 
 
+class Crowd(Play):
+    """Calls that follow each other come in one turn of the loop, and go the short way where they can."""
+
+    def __init__(self, open_house, file, modern):
+        super().__init__(open_house, file, modern, quick=True)
+
+    async def begin(self):
+        house = self.house
+        house.gateway = Gateway(
+            msgspec.structs.replace(house.gateway.fleet._parts, turn=LoopTurn()), house.file
+        )
+        self.lab.contexts.listen(house.gateway.label_changed)
+        await super().begin()
+
+    async def play(self, moves):
+        grouped = []
+        for kind, some in groupby(moves, key=lambda move: move[0]):
+            together = [more for _, *more in some]
+            grouped += [("crowd", together)] if kind == "call" else [(kind, *more) for more in together]
+        return await super().play(grouped)
+
+    async def do_crowd(self, calls):
+        reached, changed, entries = self.reached, self.changed, len(self.lab.entries)
+        asked = [
+            self.visitors[era].begin(
+                "tools/call",
+                {"name": tool.partition(":")[2], "arguments": arguments},
+                headers={"x-awf-context": context} if context else {},
+            )
+            for tool, arguments, context, era in calls
+        ]
+        for one in asked:
+            try:
+                self.told.append(await one.answer())
+            except RpcError as error:
+                self.told.append({"objection": error.message})
+        new = [entry for entry in self.lab.entries[entries:] if "recordedLate" not in entry.details]
+        allowed = [entry.request_id for entry in new if (entry.kind, entry.decision) == ("decision", "allow")]
+        if self.lab.audit.refusal:
+            assert self.changed == changed, "it may change something, and cannot be recorded"
+        else:
+            assert self.reached - reached <= len(allowed), "it went out, and nobody has allowed it"
+            ended = [entry.request_id for entry in new if entry.kind == "effect"]
+            assert sorted(ended) == sorted(allowed)
+        assert self.house.book.in_flight == 0
+        assert all(self.house.server(name).in_flight == 0 for name in "abc")
+
+    @property
+    def changed(self):
+        """How often something was called that may change something."""
+        return sum(
+            self.facts(tool).consequential
+            for tool in TOOLS
+            for asked in self.servers[tool[0]].seen("tools/call")
+            if asked["name"] == tool.partition(":")[2]
+        )
+
+
 @settings(max_examples=80, deadline=None)
 @given(file=files, modern=st.sampled_from("abc "), steps=st.lists(moves, min_size=8, max_size=20))
 def test_a_denied_call_never_reaches_a_server_levels_never_fall_and_both_ways_tell_the_same_story(
@@ -248,6 +309,14 @@ def test_a_denied_call_never_reaches_a_server_levels_never_fall_and_both_ways_te
     usual = asyncio.run(Play(open_house, file, modern, quick=False).play(steps))
     quick = asyncio.run(Play(open_house, file, modern, quick=True).play(steps))
     assert usual == quick
+
+
+@settings(max_examples=60, deadline=None)
+@given(file=files, modern=st.sampled_from("abc "), steps=st.lists(moves, min_size=8, max_size=30))
+def test_whatever_comes_at_once_every_call_is_answered_and_goes_out_only_if_its_decision_is_recorded(
+    open_house, file, modern, steps
+):
+    asyncio.run(Crowd(open_house, file, modern).play(steps))
 
 
 def test_the_short_way_is_taken_at_all(open_house):
@@ -273,6 +342,18 @@ def test_the_short_way_is_taken_at_all(open_house):
         return admitted
 
     assert any(one is not None for one in asyncio.run(taken()))
+
+
+def test_calls_that_come_at_once_depart_and_arrive_together_at_all(open_house):
+    """Else the property of crowds says nothing of them."""
+    file = {"overrides": {"a:one": ToolOverride(policy_action="file.read")}, "policy": Policy()}
+    crowd = Crowd(open_house, file, " ")
+    added = []
+    add = crowd.lab.audit.add
+    crowd.lab.audit.add = lambda made: added.append(len(made)) or add(made)
+    call = ("call", "a:one", {}, "", "visitor")
+    asyncio.run(crowd.play([call, ("time",), *[call] * 6]))
+    assert [number for number in added if number > 1] == [5, 5]
 
 
 @pytest.mark.race

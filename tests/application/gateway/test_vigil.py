@@ -94,3 +94,13 @@ async def test_who_does_not_want_it_has_none(clock: Clock, seconds: float, allow
     vigil.keep()
     assert not await clock.is_watched()
     assert clock.looks == 0
+
+
+async def test_who_does_not_want_it_any_more_is_heard_although_calls_go_on(clock: Clock) -> None:
+    wanted = True
+    vigil = Vigil(_SECONDS, lambda: wanted, clock)
+    vigil.keep()
+    assert await clock.is_watched()
+    wanted = False
+    vigil.keep()
+    assert not await clock.is_watched()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 
 import msgspec
 import pytest
@@ -12,9 +14,13 @@ from awf.application.gate.passage import Gated
 from awf.application.gate.releasing import received
 from awf.bootstrap import App
 from awf.bootstrap.gateways import GatewayHouse
+from awf.domain.gate_file import Audit
+from awf.domain.mcp import MODERN_VERSIONS, modern_meta
+from awf.domain.override import ToolOverride
 from awf.domain.tool import CallContext
 
 pytestmark = pytest.mark.anyio
+PATIENT = 30.0
 
 GATE = {
     "mcpServers": {"up": {"command": "true"}},
@@ -115,3 +121,173 @@ async def test_what_is_not_plain_is_left_to_the_other_ways_and_nothing_is_record
 async def test_a_call_that_a_rule_refuses_is_not_admitted(world):
     gate, tool, origin = world
     assert gate.turnstile.admit(tool, {"text": "nobody"}, origin, "tool-1", again=False) is None
+
+
+ASKED = ["yes", "else", "password: hunter2hunter2", "ü", "yes"]
+
+
+async def test_calls_that_depart_together_are_recorded_as_they_are_one_by_one(app, world):
+    gate, tool, origin = world
+    alone = [begun(world, f"tool-{at}", asked) for at, asked in enumerate(ASKED)]
+    together = [
+        gate.turnstile.admit(tool, {"text": asked}, origin, f"more-{at}", again=at > 0)
+        for at, asked in enumerate(ASKED)
+    ]
+    assert not any(passage.told for passage in together)
+    assert gate.turnstile.depart(together)
+    assert [passage.input_hash for passage in together] == [passage.input_hash for passage in alone]
+    recorded = await calls(app)
+    assert recorded[: len(ASKED)] == recorded[len(ASKED) :]
+
+
+async def test_of_answers_that_arrive_together_only_those_that_are_not_plain_are_left_to_the_other_ways(
+    app, world
+):
+    answers = [
+        text("fine"),
+        {**text("no"), "isError": True},
+        text("a\nb\nc\nd\ne\nf"),
+        {**text("ü"), "structuredContent": {"n": 1.5}},
+        text('{"password": "hunter2hunter2"}'),
+        {**text("x"), "_meta": {}},
+    ]
+    passages = [begun(world, f"tool-{at}") for at in range(len(answers))]
+    alone = [
+        world[0].turnstile.arrive_plainly([begun(world, f"more-{at}")], [dict(raw)])[0]
+        for at, raw in enumerate(answers)
+    ]
+    together = world[0].turnstile.arrive_plainly(passages, answers)
+    assert together == alone
+    assert [at for at, shown in enumerate(together) if shown is not None] == [0, 3]
+    assert sorted(one.kind for one in await calls(app)) == ["call"] * 4 + ["decision"] * 8
+
+
+# -- over HTTP, in a turn that ends when the test says so --------------------------------------------------------------
+
+MODERN = MODERN_VERSIONS[-1]
+
+
+class Bell:
+    """A `Turn`."""
+
+    def __init__(self):
+        self.works = []
+
+    def at_end(self, work):
+        self.works.append(work)
+
+    def ring(self):
+        for work in self.works:
+            work()
+        self.works.clear()
+
+
+class Line:
+    """A connection of a client."""
+
+    def __init__(self, doors):
+        self._doors = doors
+        self.fields = {}
+
+    async def send(self, method, params, number=None):
+        message = {"jsonrpc": "2.0", "method": method, "params": params}
+        body = json.dumps(message if number is None else {**message, "id": number}).encode()
+        fields = {"Host": f"127.0.0.1:{self._doors.port}", "Accept": "application/json, text/event-stream"}
+        fields |= {**self.fields, "Content-Length": len(body)}
+        if "Mcp-Protocol-Version" in fields:
+            fields |= {"Mcp-Method": method, "Mcp-Name": params.get("name", "")}
+        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._doors.port)
+        self._writer.write(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body)
+
+    async def heard(self):
+        async with asyncio.timeout(PATIENT):
+            head = (await self._reader.readuntil(b"\r\n\r\n")).decode()
+            length = re.search(r"(?mi)^content-length: (\d+)", head)
+            body = await self._reader.readexactly(int(length[1])) if length else b""
+        await self.close()
+        return head, json.loads(body) if body else None
+
+    async def close(self):
+        self._writer.close()
+        await self._writer.wait_closed()
+
+    async def call(self, said, number):
+        params = {"name": "echo", "arguments": {"text": said}}
+        if "Mcp-Protocol-Version" in self.fields:
+            params["_meta"] = modern_meta(MODERN, {}, {"name": "line", "version": "1"})
+        await self.send("tools/call", params, number)
+
+
+async def until(holds):
+    async with asyncio.timeout(PATIENT):
+        while not holds():
+            await asyncio.sleep(0.001)
+
+
+@pytest.fixture
+async def waiting(gated):
+    """Doors, the bell, and a function that brings a line of this era; one call is under way, so that others wait."""
+    doors = await gated(overrides={"memory:echo": ToolOverride(policy_action="file.write")}, audit=Audit())
+    bell = doors.gateway._quick_calls._turn = Bell()
+
+    async def line(era):
+        made = Line(doors)
+        if era == "modern":
+            made.fields = {"Mcp-Protocol-Version": MODERN}
+        else:
+            about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "line"}}
+            await made.send("initialize", about, 0)
+            head, _ = await made.heard()
+            made.fields = {"Mcp-Session-Id": re.search(r"(?mi)^mcp-session-id: (\S+)", head)[1]}
+        for number in range(1, 4):
+            await made.call("before", number)
+            await made.heard()
+        doors.server.received.clear()
+        doors.book.begun("memory", "echo", "echo", "somebody else")
+        return made
+
+    return doors, bell, line
+
+
+async def recorded(doors):
+    return len(await doors.app.audit.records(limit=1000))
+
+
+async def test_a_client_of_the_newer_era_that_leaves_while_its_call_waits_has_called_nothing(waiting):
+    doors, bell, line = waiting
+    client = await line("modern")
+    before = await recorded(doors)
+    await client.call("unwanted", 7)
+    await until(lambda: bell.works)
+    assert doors.http.quick.pending
+    await client.close()
+    await until(lambda: not doors.http.quick.pending)
+    bell.ring()
+    assert doors.server.seen("tools/call") == []
+    assert await recorded(doors) == before
+    assert doors.book.in_flight == 1
+
+
+async def test_a_session_that_cancels_a_call_while_it_waits_is_answered_and_may_use_its_id_again(waiting):
+    doors, bell, line = waiting
+    client = await line("older")
+    before = await recorded(doors)
+    await client.call("unwanted", 7)
+    await until(lambda: bell.works)
+    other = Line(doors)
+    other.fields = client.fields
+    await other.send("notifications/cancelled", {"requestId": 7})
+    await other.heard()
+    await client.heard()
+    bell.ring()
+    assert doors.server.seen("tools/call") == []
+    assert await recorded(doors) == before
+    await client.call("wanted", 7)
+    await until(lambda: bell.works)
+    bell.ring()
+    await until(lambda: bell.works)
+    bell.ring()
+    _, answer = await client.heard()
+    assert answer["result"]["content"][0]["text"] == "wanted"
+    assert doors.book.in_flight == 1

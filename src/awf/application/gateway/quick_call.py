@@ -45,7 +45,15 @@ class Host(Protocol):
         ...
 
     def put_off(self, quick: QuickCall, raw: dict[str, Any]) -> bool:
-        """Whether it is looked at with others, a moment later: `leave` or `end` is called then."""
+        """Whether it is looked at with others, a moment later: `pass_on` or `end` is called then."""
+        ...
+
+    def plain(self, quick: QuickCall, plain: dict[str, Any]) -> dict[str, Any]:
+        """What the client gets for an answer that nobody has to look into any more."""
+        ...
+
+    def not_sent(self, quick: QuickCall, code: str) -> None:
+        """It was decided, and nothing came of it: that is recorded where the decision is."""
         ...
 
     async def answered(self, quick: QuickCall, raw: dict[str, Any]) -> dict[str, Any]:
@@ -70,6 +78,7 @@ class QuickCall:
     """`tell` hears once what the client gets; None when the call was cancelled."""
 
     __slots__ = (
+        "_has_begun",
         "_host",
         "_is_long",
         "_pending",
@@ -114,7 +123,8 @@ class QuickCall:
         self.turnstile = turnstile  # of that
         self._tell = tell
         self._pending: Work | None = None
-        self._is_long = False
+        self._is_long = False  # a task of its own works on it
+        self._has_begun = False
         self.entry: Entry
         self.observing: Observation | None = None
         self.owed: CallBook | None = None  # it still has to hear that the call went well
@@ -145,8 +155,13 @@ class QuickCall:
 
     async def _long(self, work: Coroutine[Any, Any, dict[str, Any]]) -> None:
         outcome: dict[str, Any] | RpcError | None = None
+        self._has_begun = True
         try:
-            outcome = await work
+            if self._pending is None:  # it was cancelled before its first step
+                work.close()
+                self._host.not_sent(self, "CANCELLED")
+            else:
+                outcome = await work
         except RpcError as objection:
             outcome = objection
         except Exception:  # noqa: BLE001  whoever waits must get an answer
@@ -194,6 +209,16 @@ class QuickCall:
         self._pending = None
         self.end(result, failure)
 
+    def pass_on(self, plain: dict[str, Any]) -> None:
+        """The gate has let its answer through."""
+        outcome: dict[str, Any] | RpcError
+        try:
+            outcome = self._host.plain(self, plain)
+        except Exception:  # noqa: BLE001  whoever waits must get an answer
+            _log.exception("the answer of %s could not be passed on", self.offer.tool.name)
+            outcome = RpcError(-32603, _FAILED)
+        self.leave(outcome)
+
     def end(self, raw: dict[str, Any] | None, reason: Exception | None) -> None:
         try:
             outcome = self._host.concluded(self, raw, reason)
@@ -221,12 +246,14 @@ class QuickCall:
         pending, self._pending = self._pending, None
         if pending is None:
             return
-        pending.cancel()
         if self._is_long:
-            return  # it ends by itself
+            if self._has_begun:  # else its first step will see it: a task that never began tells nobody
+                pending.cancel()
+            return
         if pending is _WAITING:
             self.leave(None)
             return
+        pending.cancel()
         self.offer.server.ended(self.exchange, self.lane)
         if self.exchange.deadline == -math.inf:
             self.end(None, self.offer.server.too_slow())

@@ -90,7 +90,8 @@ class QuickCalls:
                 return None
             origin = self._origins.of(client, exchange.headers)
             turnstile = gate.turnstile
-            passage = turnstile.admit(tool, arguments, origin, self._pipeline.new_id(), bool(self._departing))
+            again = bool(self._departing) and self._departing[-1].turnstile is turnstile
+            passage = turnstile.admit(tool, arguments, origin, self._pipeline.new_id(), again)
             if passage is None:
                 return None
         plan = published.plan
@@ -142,9 +143,14 @@ class QuickCalls:
 
     def _sent(self, quick: QuickCall) -> bool:
         offer, exchange, passage = quick.offer, quick.exchange, quick.passage
-        pending = offer.server.begin(
-            exchange, "tools/call", quick.passed, quick.headers, quick.lane, quick.came
-        )
+        try:
+            pending = offer.server.begin(
+                exchange, "tools/call", quick.passed, quick.headers, quick.lane, quick.came
+            )
+        except Exception:
+            exchange.admitted = passage
+            self.not_sent(quick, "EXECUTION_FAILED")
+            raise
         if pending is None:
             return False
         known_as = ""
@@ -163,6 +169,11 @@ class QuickCalls:
         exchange = quick.exchange
         exchange.admitted = admitted
         quick.goes_on_as(self._calls.call(quick.offer, exchange, quick.params, quick.arguments))
+
+    def not_sent(self, quick: QuickCall, code: str) -> None:
+        admitted, gated = quick.exchange.admitted, quick.offer.gated
+        if admitted is not None and gated is not None:
+            gated.gate.lost(admitted, code)
 
     # Back
 
@@ -195,12 +206,12 @@ class QuickCalls:
                     if shown is None:
                         quick.end(answers[quick], None)
                     else:
-                        quick.leave(self._plain(quick, shown))
+                        quick.pass_on(shown)
                 except Exception:  # noqa: BLE001  the others wait, too
                     _log.exception("an answer of %s could not be passed on", quick.offer.tool.name)
         self._vigil.keep()
 
-    def _plain(self, quick: QuickCall, plain: dict[str, Any]) -> dict[str, Any]:
+    def plain(self, quick: QuickCall, plain: dict[str, Any]) -> dict[str, Any]:
         quick.owed = self._book  # the client first
         return self._calls.lowered(quick.exchange.client, plain)
 
@@ -221,7 +232,7 @@ class QuickCalls:
                     plain = gate.turnstile.arrive_plainly((passage,), (raw,))[0]
                 self._vigil.keep()
                 if plain is not None:
-                    return self._plain(quick, plain)
+                    return self.plain(quick, plain)
             result = calls.received(offer.published.plan, quick.sent, raw)
         elif isinstance(reason, RpcError):
             objection = calls.objection(offer.published.plan, quick.sent, reason)

@@ -296,9 +296,13 @@ class Server:
         """The same without waiting, where that can be done. Whoever hears the outcome says so with `ended`."""
         if not self._places.take_now():
             return None
-        pending = lane.begin(exchange, method, params, headers, done)
+        pending: Pending | None = None
+        try:
+            pending = lane.begin(exchange, method, params, headers, done)
+        finally:
+            if pending is None:
+                self._places.give_back()
         if pending is None:
-            self._places.give_back()
             return None
         exchange.has_place(self._places)
         self._clockwork.start(exchange)

@@ -75,6 +75,9 @@ class Vigil:
         if self._stirred:
             self._stirred = False
             self._vain = 0
+            if not self._allowed():  # any more
+                self._is_awake = False
+                return
             self._until = self._clock() + self._seconds
         elif self._clock() >= self._until:
             self._is_awake = False

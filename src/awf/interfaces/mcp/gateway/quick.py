@@ -103,10 +103,13 @@ class QuickDoor:
             client = None if session.ended or call.id in session.tasks or is_newer(meta) else session.client
         if client is None or not way.admission.take_place():
             return False
-        if self._sent(request, way, client, call, meta):
-            return True
-        way.admission.release()
-        return False
+        sent = False
+        try:
+            sent = self._sent(request, way, client, call, meta)
+        finally:
+            if not sent:
+                way.admission.release()
+        return sent
 
     def _sent(
         self, request: HttpRequest, way: _Way, client: Client, call: _Call, meta: dict[str, Any]
