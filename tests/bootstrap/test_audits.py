@@ -10,14 +10,15 @@ from awf.bootstrap.gateways import GatewayHouse
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize(("lasting", "has_process"), [(True, True), (False, False)])
-async def test_only_a_gateway_that_serves_for_long_has_a_process_that_merges(tmp_path, lasting, has_process):
+@pytest.mark.parametrize("serves_long", [True, False])
+async def test_only_a_gateway_that_serves_for_long_has_a_process_that_merges(tmp_path, serves_long):
     file = tmp_path / "gateway.yaml"
     file.write_text("mcpServers: {}\naudit: {}\n", encoding="utf-8")
     app = App(cwd=str(tmp_path), environment={"HOME": str(tmp_path)})
-    GatewayHouse(app, str(file), serving=False, lasting=lasting)
+    app.serves_long = serves_long
+    GatewayHouse(app, str(file), serving=False)
     try:
-        assert (app.audit._aside is not None) is has_process
+        assert (app.audit._aside is not None) is serves_long
     finally:
         await app.close()
 

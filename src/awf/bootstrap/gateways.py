@@ -62,15 +62,10 @@ def gateways_of(database_url: str) -> list[str]:
 class GatewayHouse:
     """Everything around one gateway. It belongs to the event loop in which it is opened."""
 
-    def __init__(
-        self, app: App, path: str, *, serving: bool = True, shadow: bool = False, lasting: bool = False
-    ) -> None:
-        """`serving`: the file must name servers. `shadow`: its gate only records what it would refuse. `lasting`: it is what
-        this process is there for.
-        """
+    def __init__(self, app: App, path: str, *, serving: bool = True, shadow: bool = False) -> None:
+        """`serving`: the file must name servers. `shadow`: its gate only records what it would refuse."""
         from awf.application.gateway.call_book import CallBook
 
-        app.serves_long = app.serves_long or lasting
         self.path = path
         self.notes: list[str] = []
         self.book: CallBook = CallBook()

@@ -55,9 +55,13 @@ def canonical_lines(values: Sequence[Mapping[str, Any]]) -> tuple[bytes, list[by
     try:
         joined = _encode_lines(values)
     except Exception:  # noqa: BLE001  as above
-        joined = _TAG_BYTES
+        return _one_by_one(values)
     if joined.isascii() and _MAYBE_NUMBER not in joined.translate(_KINDS) and _TAG_BYTES not in joined:
         return joined, joined[:-1].split(b"\n")
+    return _one_by_one(values)
+
+
+def _one_by_one(values: Sequence[Mapping[str, Any]]) -> tuple[bytes, list[bytes]]:
     lines = [canonical(value) for value in values]
     return b"\n".join(lines), lines
 

@@ -21,6 +21,7 @@ from awf.domain.override import ToolOverride
 from awf.domain.policy import Policy, PolicyDefaults, PolicyRule
 from awf.infrastructure.loop_turn import LoopTurn
 from awf.testing.gate_lab import GateLab
+from awf.testing.held_turn import HeldTurn
 from awf.testing.memory_audit import MemoryAudit
 from awf.testing.memory_upstreams import MemoryServer, MemoryWay, text
 
@@ -51,21 +52,6 @@ ODD = {
     ),  # whoever looks at the words sees more
     "objection": RpcError(-32000, "no paper"),
 }
-
-
-class Bell:
-    """A `Turn` that ends when the test says so."""
-
-    def __init__(self):
-        self.works = []
-
-    def at_end(self, work):
-        self.works.append(work)
-
-    def ring(self):
-        for work in self.works:  # what is asked for meanwhile still belongs to it
-            work()
-        self.works.clear()
 
 
 class Watched(MemoryAudit):
@@ -191,8 +177,8 @@ class Lab:
         ringing.cancel()
 
     async def _ring_on(self):
-        while isinstance(self.turn, Bell):
-            self.turn.ring()
+        while isinstance(self.turn, HeldTurn):
+            self.turn.end()
             await asyncio.sleep(0)
 
     async def is_busy(self):
@@ -214,8 +200,8 @@ class Lab:
         """What the clients get. The bell is rung until all of them have it."""
         async with asyncio.timeout(PATIENT):
             while not all(call.is_over for call in calls):
-                if isinstance(self.turn, Bell):
-                    self.turn.ring()
+                if isinstance(self.turn, HeldTurn):
+                    self.turn.end()
                 await asyncio.sleep(0)
         return [await call.outcome() for call in calls]
 
@@ -244,7 +230,7 @@ async def lab(open_house):
     opened = []
 
     async def make(turn=None, version="2025-11-25", **more):
-        opened.append(Lab(open_house, turn or Bell(), **more))
+        opened.append(Lab(open_house, turn or HeldTurn(), **more))
         return await (await opened[-1].open(version)).is_busy()
 
     yield make
@@ -330,7 +316,7 @@ async def test_decisions_of_one_turn_are_recorded_in_one_go_before_anything_is_s
     calls = [one.call("read", str(number)) for number in range(3)] + [one.call("write", "w")]
     assert one.order == []
     assert one.book.in_flight == 1
-    one.turn.ring()
+    one.turn.end()
     assert one.order == [("recorded", 4), *[("sent", "read")] * 3, ("sent", "write")]
     await one.answered(*calls)
 
@@ -338,14 +324,14 @@ async def test_decisions_of_one_turn_are_recorded_in_one_go_before_anything_is_s
 async def test_answers_of_one_turn_are_recorded_in_one_go_before_any_client_has_one(lab):
     one = await lab()
     calls = [one.call("write", str(number)) for number in range(3)]
-    one.turn.ring()
+    one.turn.end()
     await one.until(lambda: len(one.turn.works) == 1 and one.house.server("files").in_flight == 0)
     assert not any(call.is_over for call in calls)
     assert one.entries == [("decision", "files:write", "")] * 3
     one.order.clear()
     for call in calls:
         call.on_told = lambda: one.order.append("told")
-    one.turn.ring()
+    one.turn.end()
     assert one.order == [("recorded", 3), "told", "told", "told"]
     assert await one.has_nothing_open()
 
@@ -385,7 +371,7 @@ async def test_where_all_are_cancelled_nothing_happens_at_the_end_of_the_turn(la
     for call in [one.call("write", str(number)) for number in range(3)]:
         call.exchange.task.cancel()
         assert call.told == [None]
-    one.turn.ring()
+    one.turn.end()
     assert one.order == []
     assert one.entries == []
 
@@ -396,7 +382,7 @@ async def test_a_call_that_is_cancelled_when_it_has_departed_is_recorded_so_and_
     one = await lab()
     held = one.files.hold("write")
     unwanted, other = one.call("write", "unwanted"), one.call("read", "other")
-    one.turn.ring()
+    one.turn.end()
     async with asyncio.timeout(PATIENT):
         await held.reached()
     unwanted.way.cancel()
@@ -410,7 +396,7 @@ async def test_a_call_that_is_cancelled_when_it_has_departed_is_recorded_so_and_
 async def test_a_call_whose_answer_is_there_can_no_longer_be_cancelled(lab):
     one = await lab()
     call = one.call("write", "late")
-    one.turn.ring()
+    one.turn.end()
     await one.until(lambda: one.turn.works)
     call.way.cancel()
     assert call.told == []
@@ -426,7 +412,7 @@ async def test_a_call_on_the_long_way_can_be_cancelled_at_any_time_and_its_clien
     one.files.hold("write")
     call = one.call("write", "unwanted")
     one.files.is_full = True
-    one.turn.ring()
+    one.turn.end()
     for _ in range(turns):
         await asyncio.sleep(0)
     call.way.cancel()
@@ -464,7 +450,7 @@ async def test_what_cannot_be_recorded_at_arrival_is_kept_back_if_it_changed_som
 ):
     one = await lab()
     read, write = one.call("read", "r"), one.call("write", "w")
-    one.turn.ring()
+    one.turn.end()
     one.gate.audit.refusal = "full"
     reading, writing = await one.answered(read, write)
     assert said(reading) == "read r"
@@ -483,7 +469,7 @@ async def test_an_audit_that_is_switched_off_meanwhile_still_gets_the_ends_of_wh
     one = await lab()
     held = one.files.hold("write")
     early = one.call("write", "early")
-    one.turn.ring()
+    one.turn.end()
     async with asyncio.timeout(PATIENT):
         await held.reached()
     late = one.call("read", "late")
@@ -519,7 +505,7 @@ async def test_one_that_breaks_when_it_is_sent_gives_its_place_back(lab):
     await one.answered(one.call("read", "poison"))
     next_one = one.call("read", "a")
     for _ in range(50):
-        one.turn.ring()
+        one.turn.end()
         await asyncio.sleep(0)
     assert [said(result) for result in next_one.told] == ["read a"]
 
@@ -532,7 +518,7 @@ async def test_an_answer_that_an_old_client_cannot_be_told_is_an_error_and_hurts
     calls = [one.call("read", said) for said in ("a", "strange", "b")]
     await one.answered(calls[0], calls[2])
     for _ in range(20):
-        one.turn.ring()
+        one.turn.end()
         await asyncio.sleep(0)
     assert [said(calls[at].told[0]) for at in (0, 2)] == ["read a", "read b"]
     assert [type(outcome) for outcome in calls[1].told] == [RpcError]

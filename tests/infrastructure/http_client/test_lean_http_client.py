@@ -11,35 +11,23 @@ from awf.domain.ports.http_client import HttpBroken, HttpGarbled, HttpTooLarge, 
 from awf.infrastructure.http_client import LeanHttpClient
 from awf.infrastructure.http_client.address import address_of
 from awf.infrastructure.http_client.known_heads import KnownHeads
+from awf.testing.loopback import Loopback
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 5\r\n\r\nhello"
 
 
-class Place:
+class Place(Loopback):
     """Answers each request with the next of its answers; with None it hangs up, and after b"" it waits."""
 
     def __init__(self, *answers):
+        super().__init__()
         self.answers = list(answers)
         self.heads: list[str] = []
         self.bodies: list[bytes] = []
         self.connections = 0
         self.gone = asyncio.Event()
-        self._tasks = set()
 
-    async def __aenter__(self):
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        return self
-
-    async def __aexit__(self, *_):
-        self._server.close()
-        for task in list(self._tasks):
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-
-    async def _serve(self, reader, writer):
-        self._tasks.add(asyncio.current_task())
+    async def serve(self, reader, writer):
         self.connections += 1
         try:
             while True:
@@ -53,9 +41,6 @@ class Place:
                 writer.write(answer)
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             self.gone.set()
-        finally:
-            self._tasks.discard(asyncio.current_task())
-            writer.close()
 
 
 @pytest.fixture

@@ -10,64 +10,32 @@ import pytest
 from awf.domain.ports.http_client import HttpBroken
 from awf.infrastructure.http_client import LeanHttpClient
 from awf.infrastructure.loop_turn import LoopTurn
+from awf.testing.held_turn import HeldTurn
+from awf.testing.loopback import Loopback
 
 pytestmark = pytest.mark.anyio
 
 PATIENCE = 30
 
 
-class HeldTurn:
-    """A `Turn` that is over when the test says so."""
-
-    def __init__(self):
-        self.works = []
-
-    def at_end(self, work):
-        self.works.append(work)
-
-    def end(self):
-        for work in self.works:
-            work()
-        self.works.clear()
-
-
-class Echo:
+class Echo(Loopback):
     """Answers each request with its body. What comes first on a connection is its name."""
 
     def __init__(self):
+        super().__init__()
         self.bodies = []
         self.writers = {}
-        self._tasks = set()
 
-    async def __aenter__(self):
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        return self
-
-    async def __aexit__(self, *_):
-        self._server.close()
-        for task in list(self._tasks):
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-
-    async def _serve(self, reader, writer):
-        self._tasks.add(asyncio.current_task())
+    async def serve(self, reader, writer):
         name = b""
-        try:
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode()
-                length = int(re.search(r"(?i)content-length: (\d+)", head)[1])
-                body = await reader.readexactly(length)
-                name = name or body
-                self.writers[name] = writer
-                self.bodies.append(body)
-                writer.write(answer_of(body))
-        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            pass
-        finally:
-            self._tasks.discard(asyncio.current_task())
-            writer.close()
+        while True:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            length = int(re.search(r"(?i)content-length: (\d+)", head)[1])
+            body = await reader.readexactly(length)
+            name = name or body
+            self.writers[name] = writer
+            self.bodies.append(body)
+            writer.write(answer_of(body))
 
 
 def answer_of(body):
@@ -129,7 +97,7 @@ async def test_the_first_goes_out_at_once_and_those_with_company_at_the_end_of_t
         assert scene.begin(body) is not None
     await scene.told.all(1)
     assert scene.place.bodies == [b"1"]
-    assert len(scene.turn.works) == 1
+    assert len(scene.turn.works) == 2
     scene.turn.end()
     answers = await scene.told.all(3)
     assert sorted(scene.place.bodies) == [b"1", b"2", b"3"]

@@ -14,26 +14,12 @@ from awf.domain.ports.http_server import HttpReply, ServerLimits
 from awf.infrastructure.http_server import LeanHttpServer
 from awf.infrastructure.http_server.connection import LONG_BODY
 from awf.infrastructure.loop_turn import LoopTurn
+from awf.testing.held_turn import HeldTurn
 
 pytestmark = pytest.mark.anyio
 
 GET = b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n"
 PATIENCE = 60
-
-
-class HeldTurn:
-    """A `Turn` that is over when the test says so."""
-
-    def __init__(self):
-        self.works = []
-
-    def at_end(self, work):
-        self.works.append(work)
-
-    def end(self):
-        for work in self.works:
-            work()
-        self.works.clear()
 
 
 class Quick:
@@ -160,7 +146,7 @@ async def test_answers_with_company_wait_for_the_end_of_the_turn_and_go_out_then
         for number, client in enumerate(clients):
             it.quick.answer(f"/quick{number}")
             assert client.has_nothing()
-        assert len(it.turn.works) == 1
+        assert len(it.turn.works) == 3
         it.turn.end()
         for number, client in enumerate(clients):
             assert await client.body() == b"/quick%d" % number

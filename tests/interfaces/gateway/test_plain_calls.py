@@ -18,6 +18,7 @@ from awf.domain.gate_file import Audit
 from awf.domain.mcp import MODERN_VERSIONS, modern_meta
 from awf.domain.override import ToolOverride
 from awf.domain.tool import CallContext
+from awf.testing.held_turn import HeldTurn
 
 pytestmark = pytest.mark.anyio
 PATIENT = 30.0
@@ -133,7 +134,7 @@ async def test_calls_that_depart_together_are_recorded_as_they_are_one_by_one(ap
         gate.turnstile.admit(tool, {"text": asked}, origin, f"more-{at}", again=at > 0)
         for at, asked in enumerate(ASKED)
     ]
-    assert not any(passage.told for passage in together)
+    assert not any(passage.recorded for passage in together)
     assert gate.turnstile.depart(together)
     assert [passage.input_hash for passage in together] == [passage.input_hash for passage in alone]
     recorded = await calls(app)
@@ -165,21 +166,6 @@ async def test_of_answers_that_arrive_together_only_those_that_are_not_plain_are
 # -- over HTTP, in a turn that ends when the test says so --------------------------------------------------------------
 
 MODERN = MODERN_VERSIONS[-1]
-
-
-class Bell:
-    """A `Turn`."""
-
-    def __init__(self):
-        self.works = []
-
-    def at_end(self, work):
-        self.works.append(work)
-
-    def ring(self):
-        for work in self.works:
-            work()
-        self.works.clear()
 
 
 class Line:
@@ -227,9 +213,9 @@ async def until(holds):
 
 @pytest.fixture
 async def waiting(gated):
-    """Doors, the bell, and a function that brings a line of this era; one call is under way, so that others wait."""
+    """Doors, the turn, and a function that brings a line of this era; one call is under way, so that others wait."""
     doors = await gated(overrides={"memory:echo": ToolOverride(policy_action="file.write")}, audit=Audit())
-    bell = doors.gateway._quick_calls._turn = Bell()
+    turn = doors.gateway._quick_calls._turn = HeldTurn()
 
     async def line(era):
         made = Line(doors)
@@ -247,7 +233,7 @@ async def waiting(gated):
         doors.book.begun("memory", "echo", "echo", "somebody else")
         return made
 
-    return doors, bell, line
+    return doors, turn, line
 
 
 async def recorded(doors):
@@ -255,39 +241,39 @@ async def recorded(doors):
 
 
 async def test_a_client_of_the_newer_era_that_leaves_while_its_call_waits_has_called_nothing(waiting):
-    doors, bell, line = waiting
+    doors, turn, line = waiting
     client = await line("modern")
     before = await recorded(doors)
     await client.call("unwanted", 7)
-    await until(lambda: bell.works)
+    await until(lambda: turn.works)
     assert doors.http.quick.pending
     await client.close()
     await until(lambda: not doors.http.quick.pending)
-    bell.ring()
+    turn.end()
     assert doors.server.seen("tools/call") == []
     assert await recorded(doors) == before
     assert doors.book.in_flight == 1
 
 
 async def test_a_session_that_cancels_a_call_while_it_waits_is_answered_and_may_use_its_id_again(waiting):
-    doors, bell, line = waiting
+    doors, turn, line = waiting
     client = await line("older")
     before = await recorded(doors)
     await client.call("unwanted", 7)
-    await until(lambda: bell.works)
+    await until(lambda: turn.works)
     other = Line(doors)
     other.fields = client.fields
     await other.send("notifications/cancelled", {"requestId": 7})
     await other.heard()
     await client.heard()
-    bell.ring()
+    turn.end()
     assert doors.server.seen("tools/call") == []
     assert await recorded(doors) == before
     await client.call("wanted", 7)
-    await until(lambda: bell.works)
-    bell.ring()
-    await until(lambda: bell.works)
-    bell.ring()
+    await until(lambda: turn.works)
+    turn.end()
+    await until(lambda: turn.works)
+    turn.end()
     _, answer = await client.heard()
     assert answer["result"]["content"][0]["text"] == "wanted"
     assert doors.book.in_flight == 1

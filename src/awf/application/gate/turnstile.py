@@ -96,8 +96,8 @@ class Turnstile:
             assert clearance is not None
             assert decision is not None
             form = passage.form = clearance.form(passage, decision, log)
-            told = passage.told = form.decision(passage.decided_at, passage.request_id, given)
-            made.append(told)
+            recorded = passage.recorded = form.decision(passage.decided_at, passage.request_id, given)
+            made.append(recorded)
         return self._added(made)
 
     def arrive(self, passage: Passage, result: ToolResult) -> ToolResult | None:
@@ -110,7 +110,7 @@ class Turnstile:
         if form is None or error:
             entry = effect_entry(passage, self._clock(), taken, error, output)
             return released.result if self._recorder.record_now(entry) else None
-        ended = form.call(passage.told, self._clock(), taken, output)
+        ended = form.call(passage.recorded, self._clock(), taken, output)
         return released.result if self._added([ended]) else None
 
     def arrive_plainly(
@@ -131,7 +131,7 @@ class Turnstile:
                 outcomes.append(None)
                 continue
             taken, output = int((moment - passage.began) * 1000), sha256(encoded).hexdigest()
-            made.append(form.call(passage.told, now, taken, output))
+            made.append(form.call(passage.recorded, now, taken, output))
             if type(raw) is Verbatim and len(raw.written) != len(encoded):
                 raw = dict(raw)  # its words may say more than what was looked at: a key twice
             tool = passage.tool

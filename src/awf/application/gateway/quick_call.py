@@ -52,8 +52,8 @@ class Host(Protocol):
         """What the client gets for an answer that nobody has to look into any more."""
         ...
 
-    def not_sent(self, quick: QuickCall, code: str) -> None:
-        """It was decided, and nothing came of it: that is recorded where the decision is."""
+    def not_sent(self, quick: QuickCall, decided: Passage | None, code: str) -> None:
+        """Nothing came of it: that is recorded where its decision is."""
         ...
 
     async def answered(self, quick: QuickCall, raw: dict[str, Any]) -> dict[str, Any]:
@@ -159,7 +159,7 @@ class QuickCall:
         try:
             if self._pending is None:  # it was cancelled before its first step
                 work.close()
-                self._host.not_sent(self, "CANCELLED")
+                self._host.not_sent(self, self.exchange.admitted, "CANCELLED")
             else:
                 outcome = await work
         except RpcError as objection:

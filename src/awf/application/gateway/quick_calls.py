@@ -148,8 +148,7 @@ class QuickCalls:
                 exchange, "tools/call", quick.passed, quick.headers, quick.lane, quick.came
             )
         except Exception:
-            exchange.admitted = passage
-            self.not_sent(quick, "EXECUTION_FAILED")
+            self.not_sent(quick, passage, "EXECUTION_FAILED")
             raise
         if pending is None:
             return False
@@ -170,10 +169,9 @@ class QuickCalls:
         exchange.admitted = admitted
         quick.goes_on_as(self._calls.call(quick.offer, exchange, quick.params, quick.arguments))
 
-    def not_sent(self, quick: QuickCall, code: str) -> None:
-        admitted, gated = quick.exchange.admitted, quick.offer.gated
-        if admitted is not None and gated is not None:
-            gated.gate.lost(admitted, code)
+    def not_sent(self, quick: QuickCall, decided: Passage | None, code: str) -> None:
+        if decided is not None and quick.offer.gated is not None:
+            quick.offer.gated.gate.lost(decided, code)
 
     # Back
 

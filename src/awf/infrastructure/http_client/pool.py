@@ -36,7 +36,6 @@ class ConnectionPool:
         self._sweeping: asyncio.TimerHandle | None = None
         self._tls: ssl.SSLContext | None = None
         self._closed = False
-        self._outgoing: list[HttpConnection] = []
 
     async def take(self, *, fresh: bool = False) -> HttpConnection:
         """A connection for one exchange. Raises `HttpUnreachable`."""
@@ -105,15 +104,8 @@ class ConnectionPool:
         """While there are several, those of one turn of the loop go out together, lest the server is woken up for each."""
         if self._turn is None or len(self._all) - len(self._idle) == 1:
             connection.go_out()
-            return
-        if not self._outgoing:
-            self._turn.at_end(self._send)
-        self._outgoing.append(connection)
-
-    def _send(self) -> None:
-        outgoing, self._outgoing = self._outgoing, []
-        for connection in outgoing:
-            connection.go_out()
+        else:
+            self._turn.at_end(connection.go_out)
 
     def _lost(self, connection: HttpConnection) -> None:
         self._all.discard(connection)

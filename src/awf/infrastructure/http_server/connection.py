@@ -23,6 +23,7 @@ from awf.infrastructure.http_server.request import Request, connection_line
 
 if TYPE_CHECKING:
     from awf.domain.ports.http_server import HttpHandler, QuickHandler, ServerLimits
+    from awf.domain.ports.turn import Turn
     from awf.infrastructure.http_server.reader import ReadRequest
 
 __all__ = ["House", "HttpConnection"]
@@ -44,15 +45,13 @@ class House(Protocol):
     handler: HttpHandler
     quick: QuickHandler | None
     limits: ServerLimits
+    turn: Turn | None
     closing: bool
     busy: int  # connections on which a request is worked on
     running: set[asyncio.Task[None]]
 
     def admit(self, connection: HttpConnection) -> Refusal | None: ...
     def forget(self, connection: HttpConnection) -> None: ...
-    def goes_out(self, connection: HttpConnection) -> None:
-        """It has something to send at the end of this turn."""
-        ...
 
 
 class HttpConnection(asyncio.Protocol):
@@ -297,12 +296,11 @@ class HttpConnection(asyncio.Protocol):
             self.go_out()
             self._written += len(head) + len(body)
             self._transport.writelines((head, body))
-        elif self._house.busy == 1:
+        elif self._house.turn is None or self._house.busy == 1:
             self.send(head + body)
-        elif not self._outgoing:
-            self._outgoing = head + body
-            self._house.goes_out(self)
         else:
+            if not self._outgoing:
+                self._house.turn.at_end(self.go_out)
             self._outgoing += head + body
         self._done(request, keep=keep)
 

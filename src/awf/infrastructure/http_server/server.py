@@ -39,7 +39,7 @@ class LeanHttpServer:
     ) -> None:
         self.handler = handler
         self.quick = quick
-        self._turn = turn
+        self.turn = turn
         self.limits = limits or ServerLimits()
         self.closing = False
         self.busy = 0
@@ -51,7 +51,6 @@ class LeanHttpServer:
         self._places: list[UnixPlace] = []
         self._sweeping: asyncio.TimerHandle | None = None
         self._empty: asyncio.Future[None] | None = None
-        self._outgoing: list[HttpConnection] = []
         times = (
             self.limits.header_seconds,
             self.limits.body_seconds,
@@ -145,19 +144,6 @@ class LeanHttpServer:
         self._refused.discard(connection)
         if self._empty is not None and not self._connections and not self._refused and not self._empty.done():
             self._empty.set_result(None)
-
-    def goes_out(self, connection: HttpConnection) -> None:
-        if self._turn is None:
-            connection.go_out()
-            return
-        if not self._outgoing:
-            self._turn.at_end(self._send)
-        self._outgoing.append(connection)
-
-    def _send(self) -> None:
-        outgoing, self._outgoing = self._outgoing, []
-        for connection in outgoing:
-            connection.go_out()
 
     def _watch(self) -> None:
         if self._sweeping is None:

@@ -17,6 +17,7 @@ from awf.infrastructure.agents.openai_compatible.provider import OpenAICompatibl
 from awf.infrastructure.http_client import LeanHttpClient
 from awf.infrastructure.json_schemas.schemas import RustJsonSchemas
 from awf.infrastructure.telemetry.tracing import NoTracer
+from awf.testing.loopback import Loopback
 from awf.testing.memory_tools import MemoryTools, object_schema
 
 
@@ -48,50 +49,34 @@ class Received:
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class OddApi:
+class OddApi(Loopback):
     """Answers requests one after the other. An answer shorter than its length hangs up; `silence` says nothing more."""
 
     def __init__(self, *answers: bytes, silence: bool = False):
+        super().__init__()
         self.answers = list(answers)
         self.requests: list[Received] = []
         self.connections = 0
         self._silence = silence
-        self._tasks: set[asyncio.Task] = set()
 
     async def __aenter__(self):
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}/v1"
+        await super().__aenter__()
+        self.url += "/v1"
         return self
 
-    async def __aexit__(self, *_):
-        self._server.close()
-        for task in list(self._tasks):
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-
-    async def _serve(self, reader, writer):
-        task = asyncio.current_task()
-        self._tasks.add(task)
+    async def serve(self, reader, writer):
         self.connections += 1
-        try:
-            while received := await self._receive(reader):
-                self.requests.append(received)
-                data = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-                writer.write(data)
-                await writer.drain()
-                if self._silence:
-                    await reader.read(1)
-                    received.gone.set()
-                    return
-                if _is_cut(data):
-                    return
-        except (ConnectionError, asyncio.CancelledError):
-            pass
-        finally:
-            self._tasks.discard(task)
-            writer.close()
+        while received := await self._receive(reader):
+            self.requests.append(received)
+            data = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+            writer.write(data)
+            await writer.drain()
+            if self._silence:
+                await reader.read(1)
+                received.gone.set()
+                return
+            if _is_cut(data):
+                return
 
     async def _receive(self, reader):
         try:

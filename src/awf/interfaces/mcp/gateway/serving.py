@@ -68,7 +68,8 @@ class _Serving:
         from awf.bootstrap.gateways import GatewayHouse
 
         self._app.set_up_logging("warning")
-        house = GatewayHouse(self._app, self._options.config, shadow=self._options.shadow, lasting=True)
+        self._app.serves_long = True
+        house = GatewayHouse(self._app, self._options.config, shadow=self._options.shadow)
         for note in house.notes:
             _tell(note)
         gateway = house.open(alone=streams is not None, shared=streams is None)

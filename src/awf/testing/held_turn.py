@@ -1,0 +1,24 @@
+"""A `Turn` that is over when the test says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["HeldTurn"]
+
+
+class HeldTurn:
+    def __init__(self) -> None:
+        self.works: list[Callable[[], None]] = []
+
+    def at_end(self, work: Callable[[], None]) -> None:
+        self.works.append(work)
+
+    def end(self) -> None:
+        """What is asked for meanwhile still belongs to it."""
+        for work in self.works:
+            work()
+        self.works.clear()
