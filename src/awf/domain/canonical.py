@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["canonical", "canonical_lines", "encoded_alike", "sha256_hex"]
+__all__ = ["canonical", "canonical_lines", "encoded_alike", "plainly", "sha256_hex"]
 
 _TAG = "$awf"
 _TAG_BYTES = b'"$awf"'
@@ -34,6 +34,7 @@ _KINDS = bytes(
 _MAYBE_NUMBER = b":0"
 _encoder = msgspec.json.Encoder(order="sorted")
 _encode, _encode_lines = _encoder.encode, _encoder.encode_lines
+plainly = _encode  # as msgspec writes it, with sorted keys; most often that is the canonical form. Raises whatever it does
 
 
 def canonical(value: Any) -> bytes:

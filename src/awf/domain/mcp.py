@@ -30,7 +30,6 @@ __all__ = [
     "RpcError",
     "Verbatim",
     "modern_meta",
-    "with_meta",
 ]
 
 MODERN_VERSIONS = ("2026-07-28",)  # best last
@@ -61,15 +60,6 @@ class Verbatim(dict[str, Any]):
     def __init__(self, value: dict[str, Any], written: bytes) -> None:
         super().__init__(value)
         self.written = written
-
-
-def with_meta(result: dict[str, Any], meta: dict[str, Any], encoded: bytes) -> dict[str, Any]:
-    """A result that has no `_meta`, with one. `encoded`: its JSON."""
-    if type(result) is not Verbatim or not result:
-        return {**result, "_meta": meta}
-    made = Verbatim(result, b'{"_meta":%b,%b' % (encoded, result.written[1:]))
-    made["_meta"] = meta
-    return made
 
 
 class RpcError(Exception):

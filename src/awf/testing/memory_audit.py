@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MemoryAudit"]
 
+_AHEAD = "ahead "  # of what is told before its hash is known
+
 
 class MemoryAudit:
     origin = "awf-audit/memory"
@@ -25,10 +27,18 @@ class MemoryAudit:
         self.refusal = ""  # set it, and nothing can be recorded any more
         self.kept: list[AuditRecord] = []
         self._open: dict[str, int] = {}
+        self._ahead: AuditEntry | None = None  # the last entry, where it lacks its hash
 
-    def record(self, entry: AuditEntry) -> None:
+    def record(self, entry: AuditEntry, *, ahead: bool = False) -> None:
         if self.refusal:
             raise AuditUnavailable(self.refusal)
+        before, self._ahead = self._ahead, entry if ahead else None
+        if before is not None and (before.kind, before.request_id) != (entry.kind, entry.request_id):
+            self._append(before)
+        if not ahead:
+            self._append(entry)
+
+    def _append(self, entry: AuditEntry) -> None:
         own = decoded_entry(entry_json(entry))
         sequence = len(self.kept) + 1
         if own.kind == "decision" and own.request_id and not own.is_final:
@@ -44,7 +54,8 @@ class MemoryAudit:
 
     def add(self, made: Sequence[str]) -> None:
         for one in made:
-            self.record(decoded_entry(one.encode()))
+            entry = decoded_entry(one.removeprefix(_AHEAD).encode())
+            self.record(entry, ahead=one.startswith(_AHEAD))
 
     async def records(
         self,
@@ -91,6 +102,20 @@ class _Form:
     def decision(self, now: float, request_id: str, input_hash: str) -> str:
         own = {"created_at": now, "request_id": request_id, "input_hash": input_hash}
         return entry_json(msgspec.structs.replace(self._entry, **own)).decode()
+
+    def decision_ahead(self, now: float, request_id: str) -> str:
+        return _AHEAD + self.decision(now, request_id, "")
+
+    def call_ahead(self, decision: str, now: float, duration_ms: int) -> str:
+        return _AHEAD + self.call(decision, now, duration_ms, "")
+
+    def completed(self, ahead: str, found: str) -> str:
+        entry = decoded_entry(ahead.removeprefix(_AHEAD).encode())
+        if entry.kind == "decision":
+            entry.input_hash = found
+        else:
+            entry.output_hash = found
+        return entry_json(entry).decode()
 
     def call(self, decision: str, now: float, duration_ms: int, output_hash: str) -> str:
         request_id = decoded_entry(decision.encode()).request_id

@@ -1,4 +1,7 @@
-"""Calls that come in one turn of the loop: they depart and arrive together, and nobody can tell from what comes of them."""
+"""Calls that come in one turn of the loop: they depart and arrive together, and nobody can tell from what comes of them.
+
+Neither can anybody tell from a call by itself, whose hashes are made when nobody waits for them any more.
+"""
 
 from __future__ import annotations
 
@@ -644,3 +647,116 @@ async def test_a_gateway_stays_awake_only_where_its_file_lets_it(lab, stays, mon
     clock.now += PATIENT  # lest it goes on after this test
     for _ in range(5):
         await asyncio.sleep(0)
+
+
+# -- one by itself -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def quiet(open_house):
+    """The same laboratory with nothing under way."""
+    opened = []
+
+    async def make(version="2025-11-25", **more):
+        one = Lab(open_house, LoopTurn(), **more)
+        opened.append(one)
+        await one.open(version)
+        one.before = len(one.gate.entries)
+        one.order.clear()
+        return one
+
+    yield make
+    for one in opened:
+        await one.close()
+
+
+async def test_its_decision_is_recorded_before_it_is_sent_and_what_it_was_called_with_when_it_is(quiet):
+    one = await quiet()
+    call = one.call("read", "a")
+    assert one.order == [("recorded", 1), ("sent", "read"), ("recorded", 1)]
+    assert [(entry.kind, bool(entry.input_hash)) for entry in one.gate.entries[one.before :]] == [
+        ("decision", True)
+    ]
+    await one.answered(call)
+
+
+async def test_its_end_is_recorded_before_the_client_has_it_and_what_it_said_afterwards(quiet):
+    one = await quiet()
+    call = one.call("read", "a")
+    one.order.clear()
+    call.on_told = lambda: one.order.append("told")
+    await one.answered(call)
+    assert one.order == [("recorded", 1), "told", ("recorded", 1)]
+    decision, effect = one.gate.entries[one.before :]
+    assert (effect.kind, effect.success, effect.request_id) == ("effect", True, decision.request_id)
+    assert effect.output_hash
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("modern", [False, True])
+async def test_by_themselves_they_give_and_record_what_they_do_together(lab, quiet, version, modern):
+    stories = []
+    for make in (lambda: lab(LoopTurn(), version, modern=modern), lambda: quiet(version, modern=modern)):
+        one = await make()
+        one.answers.update(ODD)
+        asked = [
+            (name, said) for name in ("read", "write", "private") for said in (*ODD, SECRET, "ü", "else")
+        ]
+        results = [(await one.answered(one.call(*about)))[0] for about in asked]
+        assert SECRET not in repr(results)
+        assert (await one.gate.audit.verify()).is_sound
+        stories.append(story(one, results))
+    assert stories[0] == stories[1]
+
+
+async def test_one_that_breaks_while_it_is_sent_has_failed_and_is_not_left_open(quiet):
+    one = await quiet()
+    one.files.poison = "x"
+    with pytest.raises(RuntimeError, match="it broke"):
+        one.call("read", "x")
+    decision, effect = one.gate.entries[one.before :]
+    assert (decision.kind, effect.kind, effect.error) == ("decision", "effect", "EXECUTION_FAILED")
+    assert decision.input_hash
+    assert await one.gate.audit.open_calls() == frozenset()
+
+
+async def test_one_that_cannot_be_sent_at_once_is_recorded_once_and_goes_the_usual_way(quiet):
+    one = await quiet()
+    one.files.is_full = True
+    call = Call(one.house, one.visitor, "read", {"text": "x"})
+    assert call.way is None
+    assert call.exchange.admitted is not None
+    assert [(entry.kind, bool(entry.input_hash)) for entry in one.gate.entries[one.before :]] == [
+        ("decision", True)
+    ]
+
+
+async def test_nothing_is_sent_that_cannot_be_recorded(quiet):
+    one = await quiet()
+    one.gate.audit.refusal = "full"
+    call = Call(one.house, one.visitor, "write", {"text": "x"})
+    assert call.way is None
+    assert call.exchange.admitted is None
+    assert one.order == []
+
+
+async def test_an_end_that_cannot_be_recorded_is_kept_back(quiet):
+    one = await quiet()
+    call = one.call("write", "x")
+    one.gate.audit.refusal = "full"
+    (result,) = await one.answered(call)
+    assert result["isError"] is True
+    assert "kept back" in said(result)
+
+
+async def test_a_hash_that_cannot_be_recorded_leaves_the_call_as_it_was_told(quiet):
+    one = await quiet()
+    call = one.call("write", "x")
+    call.on_told = lambda: setattr(one.gate.audit, "refusal", "full")
+    (result,) = await one.answered(call)
+    assert said(result) == "read x"
+    one.gate.audit.refusal = ""
+    await one.answered(one.call("read", "y"))
+    effects = [entry for entry in one.gate.entries[one.before :] if entry.kind == "effect"]
+    assert [(entry.success, bool(entry.output_hash)) for entry in effects] == [(True, False), (True, True)]
+    assert (await one.gate.audit.verify()).is_sound

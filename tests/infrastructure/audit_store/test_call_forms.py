@@ -353,12 +353,15 @@ def appended(log, data):
 @pytest.mark.parametrize(
     "record",
     [
-        b"d %b r9 1.5",
+        b"d %b r9",
         b"d %b r9 1.5 ab cd",
+        b"d %b r0 1.5 ab",
         b"d %b",
         b"d",
         b"d ffffffff r9 1.5 ab",
-        b"c %b r0 1.5 ab 2.5 3",
+        b"c %b r9 1.5 ab 2.5",
+        b"c %b r9 1.5 2.5 3",
+        b"c ffffffff r0 1.5 ab 2.5 3",
         b"c %b r9 1.5 ab 2.5 three cd",
         b"c %b r9 1.5 ab late 3 cd",
         b"c ffffffff r0 1.5 ab 2.5 3 cd",
@@ -433,3 +436,135 @@ async def test_a_writer_that_is_killed_between_decision_and_call_leaves_one_that
         assert (await log.verify()).is_sound
         assert bench.spills() == []
         await log.close()
+
+
+# -- ahead of their hashes -------------------------------------------------------------------------------------------
+
+
+class Ahead(Call):
+    """Both of its records, before their hashes are known and then."""
+
+    def __init__(self, form, request):
+        super().__init__(form, request)
+        self.form = form  # kept as long as something of it is to be added
+        self.decision_ahead = form.decision_ahead(MOMENT, request)
+        self.end_ahead = form.call_ahead(self.decision, MOMENT + 1, 3)
+        assert form.completed(self.decision_ahead, GIVEN) == self.decision
+        assert form.completed(self.end_ahead, OUTPUT) == self.end
+
+    def records(self):
+        return [self.decision_ahead, self.decision, self.end_ahead, self.end]
+
+
+async def hashes(log):
+    records = await log.records()
+    return [(one.entry.kind, one.entry.input_hash, one.entry.output_hash) for one in records]
+
+
+@pytest.mark.parametrize("merged_after", [(), (0,), (1,), (2,), (0, 1, 2)])
+async def test_what_is_told_ahead_of_its_hash_is_in_the_chain_once_and_with_it(unmerged, bench, merged_after):
+    call = Ahead(unmerged.form(decided()), "r1")
+    for at, record in enumerate(call.records()):
+        unmerged.add([record])
+        if at in merged_after:
+            bench.open().merge()
+    effect = "effect" if {1, 2} & {*merged_after} else "call"
+    found = await hashes(unmerged)
+    assert found[-1] == (effect, GIVEN if effect == "call" else "", OUTPUT)
+    assert found[:-1] == ([] if effect == "call" else [("decision", GIVEN, "")])
+    assert await unmerged.open_calls() == frozenset()
+    assert (await unmerged.verify()).is_sound
+
+
+async def test_it_waits_for_its_hash_as_long_as_its_writer_lives_and_nothing_else_does(unmerged, bench):
+    form = unmerged.form(decided())
+    call = Ahead(form, "r1")
+    unmerged.add([Call(form, "r0").decision])
+    unmerged.add([call.decision_ahead])
+    assert await seen(bench.open()) == await seen(unmerged) == [("decision", "r0", "kb:get")]
+    unmerged.add([call.decision])
+    assert await hashes(bench.open()) == [("decision", GIVEN, "")] * 2
+
+
+@pytest.mark.parametrize("merged", [False, True])
+async def test_what_another_thread_records_before_the_hash_comes_loses_nothing(unmerged, bench, told, merged):
+    call = Ahead(unmerged.form(decided()), "r1")
+    for record in call.records():
+        unmerged.add([record])
+        unmerged.record(told("configuration", reason="meanwhile"))
+        if merged:
+            bench.open().merge()
+    found = [one.entry for one in await unmerged.records() if one.entry.kind != "configuration"]
+    assert [(one.kind, one.input_hash, one.output_hash, one.success) for one in found] == (
+        [("decision", "", "", None), ("effect", "", "", True), ("effect", "", OUTPUT, True)]
+        if merged
+        else [("call", GIVEN, "", True), ("effect", "", OUTPUT, True)]
+    )
+    assert await unmerged.open_calls() == frozenset()
+    assert (await unmerged.verify()).is_sound
+
+
+async def test_one_whose_form_is_unknown_is_told_and_what_follows_is_kept(unmerged, bench):
+    form = unmerged.form(decided())
+    unmerged.add([Call(form, "r0").decision])
+    appended(unmerged, b"c ffffffff r9 1.5 ab 2.5 3")
+    unmerged.add([Call(form, "r1").decision])
+    assert sorted(await seen(bench.open())) == [
+        ("audit_gap", "", ""), ("decision", "r0", "kb:get"), ("decision", "r1", "kb:get"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("request_id", ["two words", "ü", ""])
+def test_an_odd_id_cannot_go_ahead(unmerged, request_id):
+    form = unmerged.form(decided())
+    assert form.decision_ahead(MOMENT, request_id) == ""
+    assert form.call_ahead(form.decision(MOMENT, request_id, GIVEN), MOMENT, 3) == ""
+
+
+@pytest.mark.parametrize("moment", [1700000000.0, 0.25, 5e9])
+def test_an_odd_time_cannot_go_ahead(unmerged, moment):
+    form = unmerged.form(decided())
+    assert form.decision_ahead(moment, "r1") == ""
+    assert form.call_ahead(form.decision(MOMENT, "r1", GIVEN), moment, 3) == ""
+
+
+CUT_SHORT = r"""
+import os, signal, sys
+from awf.domain.audit import AuditEntry
+from awf.infrastructure.audit_store import SqliteAudit, audit
+audit.SqliteAudit._awake = lambda self: None
+log = SqliteAudit(sys.argv[1])
+form = log.form(AuditEntry(kind="decision", created_at=0.5, tool_id="kb:get", decision="allow"))
+if sys.argv[2] == "decision":
+    log.add([form.decision_ahead(1700000000.125, "r0")])
+else:
+    decision = form.decision(1700000000.125, "r0", "ab")
+    log.add([decision])
+    log.add([form.call_ahead(decision, 1700000001.125, 3)])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "kinds", "outcome", "given"),
+    [("decision", ["decision", "effect"], "unknown", ""), ("call", ["call"], "success", "ab")],
+)
+async def test_a_writer_that_is_killed_before_the_hash_leaves_what_it_has_told(
+    bench, what, kinds, outcome, given
+):
+    ended = subprocess.run(
+        [sys.executable, "-c", CUT_SHORT, str(bench.folder), what], check=False, timeout=60
+    )
+    assert ended.returncode == -signal.SIGKILL
+    log = bench.open()
+    (event,) = await AuditTrail(log).drain()
+    assert (event.request_id, event.outcome, event.input_hash, event.output_hash) == (
+        "r0",
+        outcome,
+        given,
+        "",
+    )
+    assert [kind for kind, *_ in await seen(log)] == kinds
+    assert await log.open_calls() == frozenset()
+    assert (await log.verify()).is_sound
+    assert bench.spills() == []

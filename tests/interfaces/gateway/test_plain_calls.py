@@ -14,6 +14,7 @@ from awf.application.gate.passage import Gated
 from awf.application.gate.releasing import received
 from awf.bootstrap import App
 from awf.bootstrap.gateways import GatewayHouse
+from awf.domain.canonical import sha256_hex
 from awf.domain.gate_file import Audit
 from awf.domain.mcp import MODERN_VERSIONS, modern_meta
 from awf.domain.override import ToolOverride
@@ -69,6 +70,15 @@ def begun(world, request, text="yes"):
     return passage
 
 
+def begun_alone(world, request, text="yes"):
+    gate, tool, origin = world
+    passage = gate.turnstile.admit(tool, {"text": text}, origin, request, again=False)
+    assert passage is not None
+    assert gate.turnstile.depart_alone(passage)
+    gate.turnstile.settle(passage)
+    return passage
+
+
 def text(said):
     return {"content": [{"type": "text", "text": said}]}
 
@@ -95,11 +105,14 @@ async def test_all_ways_give_and_record_the_same(app, world, raw, asked):
     gated = Gated(gate, tool, origin)
     context = CallContext(call_id="tool-3")
     whole = await gate.through(gated, {"text": asked}, context, carry_out)
+    alone = begun_alone(world, "tool-4", asked)
+    lone = gate.turnstile.arrive_alone(alone, dict(raw))
+    gate.turnstile.settle(alone)
     assert shown is not None
-    assert plain == shown.raw == whole.raw
-    first, second, third = await calls(app)
+    assert plain == shown.raw == whole.raw == lone
+    first, *others = await calls(app)
     assert first.kind == "call"
-    assert first == second == third
+    assert others == [first] * 3
     assert (await app.audit.verify()).is_sound
 
 
@@ -117,6 +130,38 @@ async def test_what_is_not_plain_is_left_to_the_other_ways_and_nothing_is_record
     passage = begun(world, "tool-1")
     assert world[0].turnstile.arrive_plainly([passage], [raw]) == [None]
     assert [one.kind for one in await calls(app)] == ["decision"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {**text("no"), "isError": True},
+        {**text("x"), "_meta": {"ifc": {"confidentiality": "secret"}}},
+        text("x" * 3000),
+        text("a\nb\nc\nd\ne\nf"),
+        text("a known-secret-value of ours"),
+        text("half \ud800"),
+    ],
+)
+async def test_the_same_by_itself(app, world, raw):
+    app.masker.add("door", "known-secret-value")
+    passage = begun_alone(world, "tool-1")
+    assert world[0].turnstile.arrive_alone(passage, raw) is None
+    world[0].turnstile.settle(passage)
+    assert [one.kind for one in await calls(app)] == ["decision"]
+
+
+async def test_what_only_looks_like_a_secret_passes_and_its_hash_is_without_it(app, world):
+    raw = text('{"password": "hunter2hunter2"}')
+    passage = begun_alone(world, "tool-1")
+    shown = world[0].turnstile.arrive_alone(passage, dict(raw))
+    world[0].turnstile.settle(passage)
+    assert shown["content"] == raw["content"]
+    whole = await world[0].arrived(begun(world, "tool-2"), received(dict(raw)))
+    assert whole.raw["content"] == raw["content"]
+    first, second = await calls(app)
+    assert first.output_hash == second.output_hash
+    assert first.output_hash != sha256_hex(raw)
 
 
 async def test_a_call_that_a_rule_refuses_is_not_admitted(world):

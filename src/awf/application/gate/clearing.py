@@ -32,16 +32,29 @@ _MOST = 256
 class Clearance:
     """Its label covers what the tool returns, and all that the tool requires is granted."""
 
-    __slots__ = ("_forms", "_latest", "approvals", "grants", "label", "origin", "since", "state", "until")
+    __slots__ = (
+        "_forms",
+        "_latest",
+        "approvals",
+        "grants",
+        "label",
+        "origin",
+        "since",
+        "state",
+        "tool",
+        "until",
+    )
 
     def __init__(
         self,
+        tool: GatedTool,
         origin: Origin,
         label: Label,
         coverage: Coverage,
         state: tuple[int, int],
         period: tuple[float, float],
     ) -> None:
+        self.tool = tool
         self.origin = origin  # kept, so that nothing else gets its identity
         self.label = label
         self.grants = coverage.grant_ids
@@ -74,10 +87,14 @@ class Clearance:
 
 
 class Clearing:
-    def __init__(self, contexts: Contexts, grants: Grants, changes: Callable[[], int]) -> None:
+    def __init__(
+        self, contexts: Contexts, grants: Grants, changes: Callable[[], int], *, shadow: bool
+    ) -> None:
+        """`shadow`: what is decided is only recorded, which is not as simple."""
         self._contexts = contexts
         self._grants = grants
         self._changes = changes
+        self._shadow = shadow
         self._seen = -1
 
     def of(self, tool: GatedTool, origin: Origin, now: float, again: bool) -> Clearance | None:
@@ -101,6 +118,8 @@ class Clearing:
             return None
 
     def _found(self, tool: GatedTool, origin: Origin, now: float, state: tuple[int, int]) -> Clearance | None:
+        if self._shadow or not tool.at_once or origin.redact_keys:
+            return None
         label = self._contexts.label_at(origin.context, self._contexts.version())
         if label is None or not label.covers(tool.label):
             return None
@@ -112,6 +131,6 @@ class Clearing:
             return None
         if len(tool.cleared) >= _MOST:
             tool.cleared.clear()
-        found = Clearance(origin, label, coverage, state, self._grants.period(now))
+        found = Clearance(tool, origin, label, coverage, state, self._grants.period(now))
         tool.cleared[id(origin)] = found
         return found

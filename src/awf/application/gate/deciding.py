@@ -19,7 +19,7 @@ from awf.domain.policy import RISK_TAGS, Decision, Policy, PolicyRule, RiskTag, 
 from awf.domain.ports.expressions import ExpressionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from awf.application.gate.tool_facts import ToolFacts
     from awf.domain.policy import Verdict
@@ -76,7 +76,8 @@ class ToolRules:
         self._static = self._settled()
         usual = self.roots <= _GIVEN and len(self._outcomes) == 1
         self._usual = self._matches if usual else None
-        self._glance = self._matches.glance() if usual and self._matches is not None else None
+        # What is decided, where nothing but the arguments has a say and the call may be made. None: `decide` knows.
+        self.at_a_glance = self._glancing()
 
     @property
     def looks_at_labels(self) -> bool:
@@ -134,21 +135,24 @@ class ToolRules:
             reason = f"The policy could not be applied: {type(error).__name__}."
             return self._shown(Decision(verdict="deny", reason=reason, code="policy:failed"))
 
-    def at_a_glance(self, arguments: Any) -> Decision | None:
-        """What is decided, where nothing but the arguments has a say and the call may be made. None: `decide` knows."""
+    def _glancing(self) -> Callable[[Any], Decision | None]:
         static, usual = self._static, self._usual
-        if static is not None:
-            return static if static.verdict == "allow" else None
-        if usual is None:
-            return None
-        at = self._glance(arguments) if self._glance is not None else None
-        try:
+        if static is not None or usual is None:
+            always = static if static is not None and static.verdict == "allow" else None
+            return lambda _: always
+        glance, tool = usual.glance(), self._tool
+        allowed = [one if one.verdict == "allow" else None for one in self._outcomes[0]]
+
+        def look(arguments: Any) -> Decision | None:
+            at = glance(arguments) if glance is not None else None
             if at is None:
-                at = usual.first_in({"arguments": arguments, "tool": self._tool})
-            decision = self._outcomes[0][at]
-        except ExpressionError:
-            return None
-        return decision if decision.verdict == "allow" else None
+                try:
+                    at = usual.first_in({"arguments": arguments, "tool": tool})
+                except ExpressionError:
+                    return None
+            return allowed[at]
+
+        return look
 
     def _remembered(self, memory: dict[tuple[Any, ...], Decision], call: CallView) -> Decision:
         context = call.context

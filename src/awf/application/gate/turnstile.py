@@ -8,6 +8,7 @@ in one go, and written down in one go.
 
 from __future__ import annotations
 
+import logging
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -18,36 +19,40 @@ from awf.application.gate.output_limits import limited
 from awf.application.gate.passage import Passage
 from awf.application.tools.pipeline import error_code
 from awf.domain.audit import AuditUnavailable
-from awf.domain.canonical import canonical, canonical_lines
+from awf.domain.canonical import canonical, canonical_lines, plainly
 from awf.domain.errors import AwfError
 from awf.domain.label import PLAIN
-from awf.domain.mcp import Verbatim, with_meta
+from awf.domain.mcp import Verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from awf.application.gate.clearing import Clearance
     from awf.application.gate.gate import GateParts
     from awf.application.gate.origin import Origin
     from awf.application.gate.passage import GatedTool
     from awf.application.gate.releasing import Releasing
     from awf.domain.label import Label
+    from awf.domain.policy import Decision
     from awf.domain.ports.audit_log import AuditLog
     from awf.domain.tool import ToolResult
 
 __all__ = ["Turnstile"]
 
+_log = logging.getLogger("awf.gate")
+
 
 class Turnstile:
     def __init__(self, parts: GateParts, releasing: Releasing, *, shadow: bool) -> None:
         self._contexts = parts.contexts
-        self._clearing = Clearing(parts.contexts, parts.grants, parts.changes)
+        self._clearing = Clearing(parts.contexts, parts.grants, parts.changes, shadow=shadow)
         self._recorder = parts.recorder
         self._redactor = parts.redactor
         self._releasing = releasing
         self._clock, self._monotonic = parts.clock, parts.monotonic
-        self._shadow = shadow
         self._log: AuditLog | None = None  # where decisions were recorded; their effects belong there, too
         self._now = 0.0  # of this turn
+        self._clearance: Clearance | None = None  # of the last call that was looked at
 
     def admit(
         self, tool: GatedTool, arguments: Mapping[str, Any], origin: Origin, request_id: str, again: bool
@@ -57,14 +62,19 @@ class Turnstile:
         `again`: another one was looked at in this very turn, so that neither the stores nor the clock are asked again.
         Nothing has been recorded yet: `depart` does that.
         """
-        if not tool.at_once or self._shadow or origin.redact_keys or not self._recorder.is_immediate:
-            return None
-        if not again:
-            self._now = self._clock()
-        now = self._now
-        clearance = self._clearing.of(tool, origin, now, again)
-        if clearance is None:
-            return None
+        clearance = self._clearance
+        if (
+            not again
+            or clearance is None
+            or clearance.tool is not tool
+            or clearance.origin is not origin
+            or clearance.state[0] != self._contexts.turns
+        ):
+            if not again:
+                self._now = self._clock()
+            clearance = self._clearance = self._clearing.of(tool, origin, self._now, again)
+            if clearance is None:
+                return None
         decision = tool.rules.at_a_glance(arguments)
         if decision is None:
             decision = tool.rules.decide(CallView(arguments, origin.seen, clearance.label))
@@ -72,7 +82,7 @@ class Turnstile:
                 return None
         label, grants, approvals = clearance.label, clearance.grants, clearance.approvals
         return Passage(
-            tool, arguments, origin, request_id, clearance, decision, now, label, grants, approvals
+            tool, arguments, origin, request_id, clearance, decision, self._now, label, grants, approvals
         )
 
     def depart(self, passages: Sequence[Passage]) -> bool:
@@ -82,20 +92,25 @@ class Turnstile:
             for passage in passages:
                 passage.began = began
             return True
+        if not self._recorder.is_immediate:
+            return False
         self._log = log
         joined, lines = canonical_lines([passage.arguments for passage in passages])
         suspicious = self._redactor.suspects(joined, lines)
         made = []
+        latest: tuple[Clearance | None, Decision | None] = None, None
         for at, passage in enumerate(passages):
             encoded = passage.exact = lines[at]
             if at in suspicious:
                 encoded = canonical(self._redactor.redacted(passage.arguments))
-            passage.began = began
-            given = passage.input_hash = sha256(encoded).hexdigest()
             clearance, decision = passage.clearance, passage.decision
-            assert clearance is not None
-            assert decision is not None
-            form = passage.form = clearance.form(passage, decision, log)
+            if clearance is not latest[0] or decision is not latest[1]:
+                assert clearance is not None
+                assert decision is not None
+                latest = clearance, decision
+                form = clearance.form(passage, decision, log)
+            passage.began, passage.form = began, form
+            given = passage.input_hash = sha256(encoded).hexdigest()
             recorded = passage.recorded = form.decision(passage.decided_at, passage.request_id, given)
             made.append(recorded)
         return self._added(made)
@@ -123,20 +138,92 @@ class Turnstile:
         joined, lines = canonical_lines(answers)
         suspicious = self._redactor.suspects(joined, lines)
         now, moment, state = self._clock(), self._monotonic(), self._clearing.state()
-        outcomes: list[dict[str, Any] | None] = []
+        plain: list[dict[str, Any] | None] = []
         made = []
         for at, passage in enumerate(passages):
             raw, encoded, form = answers[at], lines[at], passage.form
             if form is None or at in suspicious or not self._is_plain(passage, raw, encoded, state):
-                outcomes.append(None)
+                plain.append(None)
                 continue
             taken, output = int((moment - passage.began) * 1000), sha256(encoded).hexdigest()
             made.append(form.call(passage.recorded, now, taken, output))
-            if type(raw) is Verbatim and len(raw.written) != len(encoded):
-                raw = dict(raw)  # its words may say more than what was looked at: a key twice
-            tool = passage.tool
-            outcomes.append(raw if tool.told is None else with_meta(raw, tool.told, tool.told_json))
-        return outcomes if not made or self._added(made) else [None] * len(passages)
+            plain.append(raw)
+        if made and not self._added(made):
+            return [None] * len(passages)
+        return [
+            None if raw is None else _shown(passages[at].tool, raw, lines[at]) for at, raw in enumerate(plain)
+        ]
+
+    # One by itself: somebody waits, so that what is not needed at once is done afterwards
+
+    def depart_alone(self, passage: Passage) -> bool:
+        """The same for one by itself. What it is called with is hashed by `settle`, when it has gone."""
+        log, clearance, decision = self._recorder.log, passage.clearance, passage.decision
+        if log is None or clearance is None or decision is None or not self._recorder.is_immediate:
+            return self.depart((passage,))
+        form = clearance.form(passage, decision, log)
+        ahead = form.decision_ahead(passage.decided_at, passage.request_id)
+        if not ahead:
+            return self.depart((passage,))
+        try:
+            log.add((ahead,))
+        except AuditUnavailable:
+            return False
+        self._log = log
+        passage.form, passage.ahead, passage.began = form, ahead, self._monotonic()
+        return True
+
+    def arrive_alone(self, passage: Passage, raw: dict[str, Any]) -> dict[str, Any] | None:
+        """`arrive_plainly` for one by itself. What it says is hashed by `settle`, when the client has it."""
+        form, log = passage.form, self._log
+        if form is None or log is None:
+            return None
+        try:
+            encoded = plainly(raw)
+        except Exception:  # noqa: BLE001  whatever it is, the other way can write it
+            return None
+        if self._redactor.holds_values(encoded) or not self._is_plain(
+            passage, raw, encoded, self._clearing.state()
+        ):
+            return None
+        taken = int((self._monotonic() - passage.began) * 1000)
+        ahead = form.call_ahead(passage.recorded, self._clock(), taken)
+        if not ahead:
+            return None
+        try:
+            log.add((ahead,))
+        except AuditUnavailable:
+            return None
+        passage.ahead, passage.answer = ahead, raw
+        return _shown(passage.tool, raw, encoded)
+
+    def settle(self, passage: Passage) -> None:
+        """Add the hash to what was recorded ahead of it. Never raises; without the hash the record counts as it is."""
+        ahead, form, answer = passage.ahead, passage.form, passage.answer
+        if not ahead or form is None:
+            return
+        passage.ahead, passage.form = "", None
+        try:
+            if answer is None:
+                passage.exact, passage.input_hash = self._hashed(passage.arguments)
+                passage.recorded = form.completed(ahead, passage.input_hash)
+                if self._added((passage.recorded,)):
+                    passage.form = form
+            else:
+                _, found = self._hashed({key: answer[key] for key in answer if key != "_meta"})
+                self._added((form.completed(ahead, found),))
+        except Exception:  # noqa: BLE001  the call goes on
+            _log.exception("a hash of a call of %s could not be recorded", passage.tool.facts.id)
+
+    def _hashed(self, value: Mapping[str, Any]) -> tuple[bytes, str]:
+        """Its canonical form, and the hash of what is left of that without secrets."""
+        joined, (exact,) = canonical_lines((value,))
+        hashed = exact
+        if self._redactor.suspicious(joined):
+            hashed = canonical(self._redactor.redacted(value))
+        return exact, sha256(hashed).hexdigest()
+
+    # Parts
 
     def _is_plain(
         self, passage: Passage, raw: dict[str, Any], encoded: bytes, state: tuple[int, int] | None
@@ -155,10 +242,23 @@ class Turnstile:
         except AwfError:  # the other way tells
             return False
 
-    def _added(self, made: list[str]) -> bool:
+    def _added(self, made: Sequence[str]) -> bool:
         assert self._log is not None
         try:
             self._log.add(made)
         except AuditUnavailable:
             return False
         return True
+
+
+def _shown(tool: GatedTool, raw: dict[str, Any], encoded: bytes) -> dict[str, Any]:
+    """As the agent gets it: with the label of the tool, where that has one. It has no `_meta` of its own."""
+    told = tool.told
+    if type(raw) is Verbatim:
+        if len(raw.written) != len(encoded):
+            raw = dict(raw)  # its words may say more than what was looked at: a key twice
+        elif told is not None:
+            raw.written = b'{"_meta":%b%b%b' % (tool.told_json, b"," if raw else b"", raw.written[1:])
+    if told is not None:
+        raw["_meta"] = told
+    return raw

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["QuickCalls"]
 
+_COARSE = 20.0  # seconds; for so long the server's clockwork, which looks now and then, is exact enough
 _log = logging.getLogger("awf.gateway")
 
 
@@ -86,7 +87,8 @@ class QuickCalls:
         turnstile: Turnstile | None = None
         if offer.gated is not None:
             gate, tool = offer.gated
-            if not (tool.timeout is None or _is_coarse(tool.timeout, server.config.patience)):
+            timeout = tool.timeout
+            if not (timeout is None or timeout >= _COARSE or timeout >= max(0.4, server.config.patience)):
                 return None
             origin = self._origins.of(client, exchange.headers)
             turnstile = gate.turnstile
@@ -109,10 +111,14 @@ class QuickCalls:
             if self._turn is not None and (self._departing or self._book.in_flight):
                 self._wait(quick, self._turn)
                 return quick
-            if not turnstile.depart((passage,)):
+            if not turnstile.depart_alone(passage):
                 exchange.task = None
                 return None
-        if not self._sent(quick):
+            has_gone = self._sent(quick)
+            turnstile.settle(passage)  # while the server works on it
+        else:
+            has_gone = self._sent(quick)
+        if not has_gone:
             exchange.task = None
             exchange.admitted = passage  # and recorded: the other way only has to carry it out
             return None
@@ -171,6 +177,7 @@ class QuickCalls:
 
     def not_sent(self, quick: QuickCall, decided: Passage | None, code: str) -> None:
         if decided is not None and quick.offer.gated is not None:
+            quick.offer.gated.gate.turnstile.settle(decided)
             quick.offer.gated.gate.lost(decided, code)
 
     # Back
@@ -220,6 +227,8 @@ class QuickCalls:
         offer, passage, calls = quick.offer, quick.passage, self._calls
         gate = offer.gated.gate if passage is not None and offer.gated is not None else None
         objection: RpcError | None = None
+        if gate is not None and passage is not None and passage.ahead:  # it came before it was settled
+            gate.turnstile.settle(passage)
         if raw is not None:
             raw = _crossed(quick, raw)
             if quick.observing is None and offer.published.plan.keeps(
@@ -227,7 +236,7 @@ class QuickCalls:
             ):  # nobody else wants to look into it
                 plain: dict[str, Any] | None = raw
                 if gate is not None and passage is not None:
-                    plain = gate.turnstile.arrive_plainly((passage,), (raw,))[0]
+                    plain = gate.turnstile.arrive_alone(passage, raw)
                 self._vigil.keep()
                 if plain is not None:
                     return self.plain(quick, plain)
@@ -296,8 +305,3 @@ def _by_turnstile(quicks: Iterable[QuickCall]) -> Iterable[tuple[Turnstile, list
         else:
             found[turnstile] = [quick]
     return found.items()
-
-
-def _is_coarse(timeout: float, patience: float) -> bool:
-    """Whether the server's clockwork, which looks now and then, is exact enough for it."""
-    return timeout >= 20.0 or timeout >= max(0.4, patience)

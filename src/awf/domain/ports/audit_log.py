@@ -21,6 +21,21 @@ class CallForm(Protocol):
         """That the call of this decision has succeeded. Whatever else came of it is an entry of its own, for `record`."""
         ...
 
+    def decision_ahead(self, now: float, request_id: str) -> str:
+        """`decision` before its hash is known. What `completed` makes of it has to be added next, or it counts as it is.
+
+        Empty: that cannot be done.
+        """
+        ...
+
+    def call_ahead(self, decision: str, now: float, duration_ms: int) -> str:
+        """`call` in the same way."""
+        ...
+
+    def completed(self, ahead: str, found: str) -> str:
+        """The same with its hash."""
+        ...
+
 
 class AuditLog(Protocol):
     """The tamper-evident record. Several processes may write to one."""

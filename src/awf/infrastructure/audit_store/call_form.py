@@ -5,14 +5,14 @@ is its own:
     d FORM REQUEST TIME INPUT                               a decision
     c FORM REQUEST TIME INPUT ENDED MILLISECONDS OUTPUT     the whole call
 
-Several stand in one line, with tabs between them. Whoever merges them makes of each what `AuditLog.record` would have been
+The last word is a hash. Where somebody waits, a record is written without it first, and at once again with it; only where the
+writer was ended in between does the first one count. Several stand in one line, with tabs between them. Whoever merges them makes of each what `AuditLog.record` would have been
 told: nobody waits for that any more.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 import msgspec
 
@@ -32,10 +32,11 @@ _PLAIN = re.compile(
 _TIME, _REQUEST, _INPUT, _OUTPUT, _TAKEN = 1794.0625, "request", "input", "output", 7
 
 
-@lru_cache(maxsize=16)
-def _moment(now: float) -> str:
-    """As JSON has it; empty where Python writes it in another way. Calls of one turn have the same."""
-    return repr(now) if 1e-3 <= now < 1e15 and now % 1 else ""
+def _written(now: float) -> str:
+    """To the microsecond, as canonical JSON has it; empty where that is not so simple."""
+    digits = str(int(now * 1e6)) if 1e3 <= now < 4e9 else ""
+    fraction = digits[-6:].rstrip("0")
+    return f"{digits[:-6]}.{fraction}" if fraction else ""
 
 
 class LineForm:
@@ -43,6 +44,7 @@ class LineForm:
 
     def __init__(self, number: int, entry: AuditEntry) -> None:
         self._entry = entry
+        self._now, self._moment = 0.0, ""  # calls of one turn have the same
         self.id = f"{number & 0xFFFFFFFF:08x}"
 
     def definition(self) -> str:
@@ -50,16 +52,32 @@ class LineForm:
         return f"f {self.id} {entry_json(self._entry).decode()}"
 
     def decision(self, now: float, request_id: str, input_hash: str) -> str:
-        moment = _moment(now)
+        moment = self._moment if now == self._now else self._new_moment(now)
         if not (moment and _PLAIN(request_id)):
             return packed(self._decided(now, request_id, input_hash)).decode()
         return f"d {self.id} {request_id} {moment} {input_hash}"
+
+    def decision_ahead(self, now: float, request_id: str) -> str:
+        moment = self._moment if now == self._now else self._new_moment(now)
+        return f"d {self.id} {request_id} {moment}" if moment and _PLAIN(request_id) else ""
+
+    def call_ahead(self, decision: str, now: float, duration_ms: int) -> str:
+        moment = self._moment if now == self._now else self._new_moment(now)
+        return f"c{decision[1:]} {moment} {duration_ms}" if moment and decision[0] == "d" else ""
+
+    def completed(self, ahead: str, found: str) -> str:
+        return f"{ahead} {found}"
 
     def call(self, decision: str, now: float, duration_ms: int, output_hash: str) -> str:
         if decision[0] != "d":
             call = decoded_entry(decision.encode())
             return packed(_effect(call, now, duration_ms, output_hash)).decode()
-        return f"c{decision[1:]} {_moment(now) or repr(now)} {duration_ms} {output_hash}"
+        moment = self._moment if now == self._now else self._new_moment(now)
+        return f"c{decision[1:]} {moment or repr(now)} {duration_ms} {output_hash}"
+
+    def _new_moment(self, now: float) -> str:
+        self._now, self._moment = now, _written(now)
+        return self._moment
 
     def _decided(self, now: float, request_id: str, input_hash: str) -> AuditEntry:
         own = {"created_at": now, "request_id": request_id, "input_hash": input_hash}
@@ -75,13 +93,20 @@ class WrittenForm:
         self._decision, self._call = _decision_form(self._entry), _call_form(self._entry)
 
     def decision(self, request: bytes, moment: bytes, given: bytes) -> bytes:
-        """In canonical form."""
+        """In canonical form; without a hash that is empty."""
+        if not given:
+            return entry_json(self._decided(request, moment))
         return self._decision % (moment, given, request)
 
     def call(
         self, request: bytes, moment: bytes, given: bytes, _: bytes, taken: bytes, output: bytes
     ) -> bytes:
         """In canonical form, with the time of its decision."""
+        if not output:
+            whole = self._decided(request, moment)
+            whole.kind, whole.success, whole.duration_ms = "call", True, int(taken)
+            whole.input_hash = given.decode()
+            return entry_json(whole)
         duration = b"" if taken == b"0" else b'"durationMs":%b,' % taken
         return self._call % (moment, duration, given, output, request)
 
@@ -91,6 +116,9 @@ class WrittenForm:
         """Only that, of a call whose decision is in the chain already. Raises `ValueError`."""
         decided = msgspec.structs.replace(self._entry, request_id=request.decode())
         return _effect(decided, float(ended), int(taken), output.decode())
+
+    def _decided(self, request: bytes, moment: bytes) -> AuditEntry:
+        return msgspec.structs.replace(self._entry, created_at=float(moment), request_id=request.decode())
 
 
 def _effect(call: AuditEntry, now: float, duration_ms: int, output_hash: str) -> AuditEntry:

@@ -11,12 +11,12 @@ import msgspec
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import decoded_entry
 from awf.infrastructure.audit_store.call_form import BETWEEN, CALL, DECISION, FORM, WrittenForm
-from awf.infrastructure.audit_store.spill import lines_in
+from awf.infrastructure.audit_store.spill import SUM, lines_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["Begun", "Item", "SpillForms", "damage", "items_of", "join"]
+__all__ = ["Begun", "Item", "SpillForms", "damage", "items_of", "join", "owing"]
 
 # What both may say; they must not say different things.
 _SHARED = (
@@ -36,9 +36,12 @@ _SHARED = (
 )
 _shared = operator.attrgetter(*_SHARED)
 # What stands behind the form: as we write it, and nothing that would say more in JSON.
-_DECIDED = rb"[A-Za-z0-9._:-]+ [0-9]+\.[0-9]+ [0-9a-f]+"
-_is_decision = re.compile(_DECIDED).fullmatch
-_is_call = re.compile(_DECIDED + rb" [0-9a-z.+-]+ -?[0-9]+ [0-9a-f]+").fullmatch
+_HASH = rb" ([0-9a-f]+)"
+_BEGUN = rb"([A-Za-z0-9._:-]+) ([0-9]+\.[0-9]+)"
+_ENDED = _BEGUN + _HASH + rb" ([0-9a-z.+-]+) (-?[0-9]+)"
+_decision = re.compile(rb"%b(?:%b)?" % (_BEGUN, _HASH)).fullmatch
+_call = re.compile(rb"%b(?:%b)?" % (_ENDED, _HASH)).fullmatch
+_ahead = re.compile(rb"d [0-9a-f]{8} %b|c [0-9a-f]{8} %b" % (_BEGUN, _ENDED)).fullmatch
 _BETWEEN = BETWEEN.encode()
 
 
@@ -69,7 +72,7 @@ class Begun(NamedTuple):
     """A decision whose effect has not come. Most are dropped again, so that nothing is made before it is wanted."""
 
     form: WrittenForm
-    words: list[bytes]
+    words: tuple[bytes, ...]
 
     @property
     def request(self) -> bytes:
@@ -93,32 +96,108 @@ class _Reading:
         self._forms = forms
         self._before = before
         self._undefined: set[bytes] = set()  # forms that were looked for in vain
-        self._waiting: dict[bytes, int] = {}  # request → the place of its decision
+        self._begun: dict[bytes, tuple[int, bytes]] = {}  # request → the place of its decision, and its words
+        self._waiting: dict[
+            bytes, int
+        ] = {}  # request → the place of its decision, where that was made an item
+        self._ahead = b""  # a call that lacks its hash; it follows, as a rule
         self.kept: list[Item | None] = []
 
     def take(self, data: bytes) -> None:
         """Raises `ValueError` or `DecodeError` for a line that nobody of us wrote."""
-        kind, kept = data[:1], self.kept
+        if self._ahead:
+            self._take_ahead(data)
+        kind = data[:1]
         if kind == CALL:
-            if not _is_call(data, 11):
+            found = _call(data, 11)
+            if found is None:
                 raise ValueError("no call of ours")
-            form, words = self._form(data[2:10]), data[11:].split(b" ")
-            place = self._waiting.pop(words[0], None)
-            if place is not None and type(kept[place]) is Begun:
-                kept[place] = None
-                kept.append(form.call(*words))
+            if found[6] is None:
+                self._ahead = data
             else:
-                _add(form.effect(*words), place, kept)
+                self._take_call(data, found.groups())
         elif kind == DECISION:
-            if not _is_decision(data, 11):
-                raise ValueError("no decision of ours")
-            form, words = self._form(data[2:10]), data[11:].split(b" ")
-            self._waiting[words[0]] = len(kept)
-            kept.append(Begun(form, words))
+            self._take_decision(data)
         elif kind == FORM:
             self._forms.learn(data[2:10], data[11:])
         else:
-            _take(_entry(data, self._name, self._now), self._waiting, kept)
+            entry = _entry(data, self._name, self._now)
+            request = _request_of(entry)
+            if request in self._begun:
+                self._make(request)
+            _take(entry, request, self._waiting, self.kept)
+
+    def _take_decision(self, data: bytes) -> None:
+        """Most are followed by their call, which says all that they do: they are looked at only where they are not."""
+        end = data.find(b" ", 11)
+        if end < 0:
+            raise ValueError("no decision of ours")
+        request = data[11:end]
+        known = self._begun.get(request)
+        if known is None:
+            place = len(self.kept)
+            self.kept.append(None)
+        elif data.startswith(known[1] + b" "):  # the same with its hash
+            place = known[0]
+        else:
+            raise ValueError("a second decision of one call")
+        self._begun[request] = place, data
+
+    def _take_call(self, data: bytes, words: tuple[bytes, ...]) -> None:
+        form, kept = self._form(data[2:10]), self.kept
+        known = self._begun.get(words[0])
+        if known is not None and data.startswith(known[1][1:], 1):
+            del self._begun[words[0]]
+            kept.append(form.call(*words))
+            return
+        if known is not None:
+            self._make(words[0])
+        _add(form.effect(*words), self._waiting.pop(words[0], None), kept)
+
+    def _take_ahead(self, following: bytes) -> None:
+        """It counts unless the same follows with its hash."""
+        ahead, self._ahead = self._ahead, b""
+        if following.startswith(ahead + b" "):
+            return
+        found = _call(ahead, 11)
+        assert found is not None
+        try:
+            self._take_call(ahead, found.groups(b""))
+        except ValueError:
+            self._tell_damage()
+
+    def _make(self, request: bytes) -> None:
+        """A decision by itself, at its place."""
+        place, data = self._begun.pop(request)
+        try:
+            found = _decision(data, 11)
+            if found is None:
+                raise ValueError("no decision of ours")  # noqa: TRY301  damaged, whatever it is
+            self.kept[place] = Begun(self._form(data[2:10]), found.groups(b""))
+            self._waiting[request] = place
+        except ValueError:
+            self.kept[place] = damage(self._name, self._now)
+
+    def _tell_damage(self) -> None:
+        self.kept.append(damage(self._name, self._now))
+
+    def take_line(self, line: bytes | None) -> None:
+        """None: one that does not have its checksum. What is damaged is told, not passed over."""
+        if line is None:
+            self._tell_damage()
+            return
+        for data in line.split(_BETWEEN):
+            try:
+                self.take(data)
+            except (ValueError, msgspec.DecodeError):
+                self._tell_damage()
+
+    def end(self) -> None:
+        """Nothing follows."""
+        if self._ahead:
+            self._take_ahead(b"")
+        for request in list(self._begun):
+            self._make(request)
 
     def _form(self, name: bytes) -> WrittenForm:
         if name in self._undefined:
@@ -139,14 +218,16 @@ def items_of(
     """
     reading = _Reading(name, now, forms, before)
     for line in lines_in(chunk):
-        for data in line.split(_BETWEEN) if line is not None else (None,):
-            try:
-                if data is None:
-                    raise ValueError("it does not have its checksum")  # noqa: TRY301  damaged, whatever it is
-                reading.take(data)
-            except (ValueError, msgspec.DecodeError):
-                reading.kept.append(damage(name, now))
+        reading.take_line(line)
+    reading.end()
     return [item for item in reading.kept if item is not None]
+
+
+def owing(chunk: bytes) -> int:
+    """How long the last line is, if what it says lacks its hash: who writes it is about to say it again."""
+    line = chunk[chunk.rfind(b"\n", 0, -1) + 1 : -1]
+    said = line[max(line.rfind(_BETWEEN) + 1, SUM) :]
+    return len(line) + 1 if _ahead(said) else 0
 
 
 def _entry(data: bytes, name: str, now: float) -> AuditEntry:
@@ -165,12 +246,15 @@ def join(entries: Iterable[AuditEntry]) -> list[Item]:
     waiting: dict[bytes, int] = {}
     kept: list[Item | None] = []
     for entry in entries:
-        _take(entry, waiting, kept)
+        _take(entry, _request_of(entry), waiting, kept)
     return [item for item in kept if item is not None]
 
 
-def _take(entry: AuditEntry, waiting: dict[bytes, int], kept: list[Item | None]) -> None:
-    request = entry.request_id.encode("utf-8", "surrogatepass")
+def _request_of(entry: AuditEntry) -> bytes:
+    return entry.request_id.encode("utf-8", "surrogatepass")
+
+
+def _take(entry: AuditEntry, request: bytes, waiting: dict[bytes, int], kept: list[Item | None]) -> None:
     if request and entry.kind == "decision":
         waiting[request] = len(kept)
     place = waiting.pop(request, None) if request and entry.kind == "effect" else None

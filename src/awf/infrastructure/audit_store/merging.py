@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import GENESIS, entry_json, record_hash
-from awf.infrastructure.audit_store.joining import Begun, SpillForms, items_of
+from awf.infrastructure.audit_store.joining import Begun, SpillForms, items_of, owing
 from awf.infrastructure.audit_store.spill import Found, held_by_nobody, spill_files, whole_lines, writer_of
 
 if TYPE_CHECKING:
@@ -119,8 +119,10 @@ class Merger:
         return merged.get(name, 0)
 
     def _chunk(self, found: Found, at: int) -> bytes:
-        """The next whole lines."""
-        return whole_lines(self._read(found, at, _CHUNK))
+        """The next whole lines. The last waits for its hash, as long as there is somebody to write that."""
+        chunk = whole_lines(self._read(found, at, _CHUNK))
+        owed = owing(chunk)
+        return chunk[:-owed] if owed and not self._is_left_over(found.name) else chunk
 
     def _read(self, found: Found, at: int, size: int) -> bytes:
         for spill in self._own():
@@ -217,8 +219,10 @@ class _Chain:
             if isinstance(entry, bytes):
                 self._put(entry)
             elif isinstance(entry, Begun):
-                self._put(entry.data)
-                self._open(writer, entry.request.decode())
+                request = entry.request.decode()
+                if not self._opened_at(writer, request):  # else it is there already, without its hash
+                    self._put(entry.data)
+                    self._open(writer, request)
             elif entry.kind == "decision" and entry.request_id and not entry.is_final:
                 self._append(entry)
                 self._open(writer, entry.request_id)
@@ -240,13 +244,18 @@ class _Chain:
         values = (self.sequence, writer, request)
         self._connection.execute("INSERT OR REPLACE INTO open_calls VALUES (?, ?, ?)", values)
 
-    def _closed(self, writer: str, request: str) -> int:
-        """The number of the decision that this is the effect of."""
+    def _opened_at(self, writer: str, request: str) -> int:
+        """The number of its decision, or 0."""
         found = self._connection.execute(
             "SELECT max(sequence) FROM open_calls WHERE writer = ? AND request_id = ?", (writer, request)
         ).fetchone()[0]
-        self._connection.execute("DELETE FROM open_calls WHERE sequence = ?", (found,))
         return found or 0
+
+    def _closed(self, writer: str, request: str) -> int:
+        """The number of the decision that this is the effect of."""
+        found = self._opened_at(writer, request)
+        self._connection.execute("DELETE FROM open_calls WHERE sequence = ?", (found,))
+        return found
 
     def close_calls(self, living: Iterable[str], now: float) -> None:
         """Calls of writers that have ended: nobody will say any more what came of them, and that is said."""
