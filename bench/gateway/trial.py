@@ -29,6 +29,9 @@ class Plan(NamedTuple):
     tools: int = 200
     delay_ms: float = 0.0
     lists: bool = True
+    warm: float = (
+        0.0  # seconds of calls before anything is measured: what is new in a process, and in those it starts
+    )
 
 
 class Phase(NamedTuple):
@@ -60,7 +63,10 @@ async def measured(bench: Bench, target: Target, plan: Plan) -> Figures:
     async with started(bench, target, plan.tools, "--delay-ms", str(plan.delay_ms)) as running:
         calls = partial(echo, tool=running.access.tool, size=plan.size)
         phase = partial(_phase, bench, running, plan.seconds / target.slow, plan.most)
+        end = time.perf_counter() + plan.warm
         await put_on(running.peer, calls(max(32, 200 // target.slow), 8))
+        while time.perf_counter() < end:
+            await put_on(running.peer, calls(200, 8))
         one = await phase(calls(max(5, 30 // target.slow)))
         many = await phase(calls(max(plan.width, 8 * plan.width // target.slow), plan.width))
         rss = processes.megabytes(running.processes())

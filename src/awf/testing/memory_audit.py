@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MemoryAudit"]
 
-_AHEAD = "ahead "  # of what is told before its hash is known
-
 
 class MemoryAudit:
     origin = "awf-audit/memory"
@@ -52,10 +50,12 @@ class MemoryAudit:
     def form(self, entry: AuditEntry) -> _Form:
         return _Form(entry)
 
-    def add(self, made: Sequence[str]) -> None:
+    def add(self, made: Sequence[str], *, ahead: bool = False) -> None:
         for one in made:
-            entry = decoded_entry(one.removeprefix(_AHEAD).encode())
-            self.record(entry, ahead=one.startswith(_AHEAD))
+            self.record(decoded_entry(one.encode()), ahead=ahead)
+
+    def complete(self, whole: str) -> None:
+        self.record(decoded_entry(whole.encode()))
 
     async def records(
         self,
@@ -104,13 +104,13 @@ class _Form:
         return entry_json(msgspec.structs.replace(self._entry, **own)).decode()
 
     def decision_ahead(self, now: float, request_id: str) -> str:
-        return _AHEAD + self.decision(now, request_id, "")
+        return self.decision(now, request_id, "")
 
     def call_ahead(self, decision: str, now: float, duration_ms: int) -> str:
-        return _AHEAD + self.call(decision, now, duration_ms, "")
+        return self.call(decision, now, duration_ms, "")
 
     def completed(self, ahead: str, found: str) -> str:
-        entry = decoded_entry(ahead.removeprefix(_AHEAD).encode())
+        entry = decoded_entry(ahead.encode())
         if entry.kind == "decision":
             entry.input_hash = found
         else:

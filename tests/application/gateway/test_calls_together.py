@@ -64,9 +64,13 @@ class Watched(MemoryAudit):
         super().__init__()
         self.seen = seen
 
-    def add(self, made):
-        super().add(made)
+    def add(self, made, *, ahead=False):
+        super().add(made, ahead=ahead)
         self.seen.append(("recorded", len(made)))
+
+    def complete(self, whole):
+        super().complete(whole)
+        self.seen.append("completed")
 
 
 class Way(MemoryWay):
@@ -673,7 +677,7 @@ async def quiet(open_house):
 async def test_its_decision_is_recorded_before_it_is_sent_and_what_it_was_called_with_when_it_is(quiet):
     one = await quiet()
     call = one.call("read", "a")
-    assert one.order == [("recorded", 1), ("sent", "read"), ("recorded", 1)]
+    assert one.order == [("recorded", 1), ("sent", "read"), "completed"]
     assert [(entry.kind, bool(entry.input_hash)) for entry in one.gate.entries[one.before :]] == [
         ("decision", True)
     ]
@@ -686,7 +690,7 @@ async def test_its_end_is_recorded_before_the_client_has_it_and_what_it_said_aft
     one.order.clear()
     call.on_told = lambda: one.order.append("told")
     await one.answered(call)
-    assert one.order == [("recorded", 1), "told", ("recorded", 1)]
+    assert one.order == [("recorded", 1), "told", "completed"]
     decision, effect = one.gate.entries[one.before :]
     assert (effect.kind, effect.success, effect.request_id) == ("effect", True, decision.request_id)
     assert effect.output_hash

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import json
 import resource
 import signal
 import subprocess
@@ -361,6 +363,10 @@ def appended(log, data):
         b"d ffffffff r9 1.5 ab",
         b"c %b r9 1.5 ab 2.5",
         b"c %b r9 1.5 2.5 3",
+        b"C %b r9 1.5 ab 2.5 3",
+        b"D %b r9 1.5 ab cd",
+        b"D %b r0 1.5 ab",
+        b"D %b",
         b"c ffffffff r0 1.5 ab 2.5 3",
         b"c %b r9 1.5 ab 2.5 three cd",
         b"c %b r9 1.5 ab late 3 cd",
@@ -449,11 +455,15 @@ class Ahead(Call):
         self.form = form  # kept as long as something of it is to be added
         self.decision_ahead = form.decision_ahead(MOMENT, request)
         self.end_ahead = form.call_ahead(self.decision, MOMENT + 1, 3)
-        assert form.completed(self.decision_ahead, GIVEN) == self.decision
-        assert form.completed(self.end_ahead, OUTPUT) == self.end
+        self.whole_decision = form.completed(self.decision_ahead, GIVEN)
+        self.whole_end = form.completed(self.end_ahead, OUTPUT)
 
-    def records(self):
-        return [self.decision_ahead, self.decision, self.end_ahead, self.end]
+    def steps(self, log):
+        """One after the other: what is recorded of it."""
+        yield log.add([self.decision_ahead], ahead=True)
+        yield log.complete(self.whole_decision)
+        yield log.add([self.end_ahead], ahead=True)
+        yield log.complete(self.whole_end)
 
 
 async def hashes(log):
@@ -464,8 +474,7 @@ async def hashes(log):
 @pytest.mark.parametrize("merged_after", [(), (0,), (1,), (2,), (0, 1, 2)])
 async def test_what_is_told_ahead_of_its_hash_is_in_the_chain_once_and_with_it(unmerged, bench, merged_after):
     call = Ahead(unmerged.form(decided()), "r1")
-    for at, record in enumerate(call.records()):
-        unmerged.add([record])
+    for at, _ in enumerate(call.steps(unmerged)):
         if at in merged_after:
             bench.open().merge()
     effect = "effect" if {1, 2} & {*merged_after} else "call"
@@ -480,17 +489,16 @@ async def test_it_waits_for_its_hash_as_long_as_its_writer_lives_and_nothing_els
     form = unmerged.form(decided())
     call = Ahead(form, "r1")
     unmerged.add([Call(form, "r0").decision])
-    unmerged.add([call.decision_ahead])
+    unmerged.add([call.decision_ahead], ahead=True)
     assert await seen(bench.open()) == await seen(unmerged) == [("decision", "r0", "kb:get")]
-    unmerged.add([call.decision])
+    unmerged.complete(call.whole_decision)
     assert await hashes(bench.open()) == [("decision", GIVEN, "")] * 2
 
 
 @pytest.mark.parametrize("merged", [False, True])
 async def test_what_another_thread_records_before_the_hash_comes_loses_nothing(unmerged, bench, told, merged):
     call = Ahead(unmerged.form(decided()), "r1")
-    for record in call.records():
-        unmerged.add([record])
+    for _ in call.steps(unmerged):
         unmerged.record(told("configuration", reason="meanwhile"))
         if merged:
             bench.open().merge()
@@ -514,6 +522,64 @@ async def test_one_whose_form_is_unknown_is_told_and_what_follows_is_kept(unmerg
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("digits", range(1, 7))
+async def test_it_is_in_one_file_with_its_hash_wherever_a_new_one_is_begun(
+    unmerged, bench, monkeypatch, digits
+):
+    monkeypatch.setattr(module, "_ROOMS", (3000,))
+    form = unmerged.form(decided())
+    for number in range(100):
+        for _ in Ahead(form, f"{number:0{digits}}").steps(unmerged):
+            pass
+    unmerged.merge()
+    assert len(unmerged._spills) == 1
+    found = await hashes(unmerged)
+    calls, in_two = found.count(("call", GIVEN, OUTPUT)), found.count(("decision", GIVEN, ""))
+    assert calls + in_two == 100
+    assert len(found) == 100 + in_two
+    assert found.count(("effect", "", OUTPUT)) == in_two  # those whose halves are in two files
+    assert await unmerged.open_calls() == frozenset()
+    await unmerged.close()
+    assert await hashes(bench.open()) == found
+
+
+async def test_a_hash_that_finds_another_file_is_refused_and_the_record_counts_as_it_is(
+    unmerged, bench, monkeypatch, told
+):
+    monkeypatch.setattr(module, "_ROOMS", (3000,))
+    call = Ahead(unmerged.form(decided()), "r1")
+    unmerged.add([call.decision_ahead], ahead=True)
+    unmerged.record(told(reason="x" * 2800))  # of another thread
+    with pytest.raises(AuditUnavailable):
+        unmerged.complete(call.whole_decision)
+    found = await hashes(unmerged)
+    assert found[0] == ("decision", "", "")
+    assert len(unmerged._spills) == 1
+
+
+async def test_what_its_writer_adds_before_it_ends_is_seen_by_who_looks_at_that_moment(
+    unmerged, bench, monkeypatch
+):
+    """It is read, then its writer adds the rest and is gone, then it is found to be left over."""
+    call = Ahead(unmerged.form(decided()), "r1")
+    steps = call.steps(unmerged)
+    next(steps)
+    reader = bench.open()
+    left_over = reader._merger._is_left_over
+
+    def late(name):
+        for _ in steps:
+            pass
+        unmerged._spill.close()
+        return left_over(name)
+
+    monkeypatch.setattr(reader._merger, "_is_left_over", late)
+    reader.merge()
+    monkeypatch.undo()
+    assert await hashes(reader) == [("call", GIVEN, OUTPUT)]
+    assert await reader.open_calls() == frozenset()
+
+
 @pytest.mark.parametrize("request_id", ["two words", "ü", ""])
 def test_an_odd_id_cannot_go_ahead(unmerged, request_id):
     form = unmerged.form(decided())
@@ -528,6 +594,65 @@ def test_an_odd_time_cannot_go_ahead(unmerged, moment):
     assert form.call_ahead(form.decision(MOMENT, "r1", GIVEN), moment, 3) == ""
 
 
+def as_the_gate_does(log, call, request):
+    """The steps of a call by itself, also where a hash finds another file."""
+    log.add([call.decision_ahead], ahead=True)
+    yield
+    try:
+        log.complete(call.whole_decision)
+    except AuditUnavailable:
+        log.record(by_itself("kb:get", request)[1])
+        return
+    yield
+    log.add([call.end_ahead], ahead=True)
+    yield
+    with contextlib.suppress(AuditUnavailable):
+        log.complete(call.whole_end)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.sampled_from(["step", "step", "step", "step", "entry", "batch", "merge"]), max_size=60))
+def test_whatever_happens_between_a_record_and_its_hash_each_call_has_one_decision_and_has_succeeded(doings):
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(module, "_ROOMS", (1500,))
+        patched.setattr(module.SqliteAudit, "_awake", lambda self: None)
+        log, reader = SqliteAudit(folder), SqliteAudit(folder)
+        form, requests, steps = log.form(decided()), [], iter(())
+        for number, what in enumerate(doings):
+            if what == "entry":  # of another thread
+                log.record(
+                    AuditEntry(kind="configuration", created_at=MOMENT, reason="x" * (number * 37 % 400))
+                )
+            elif what == "batch":
+                requests.append(f"b{number}")
+                made = Call(form, requests[-1])
+                log.add([made.decision])
+                log.add([made.end])
+            elif what == "merge":
+                reader.merge()
+            elif next(steps, "over") == "over":
+                requests.append(f"r{number}")
+                steps = as_the_gate_does(log, Ahead(form, requests[-1]), requests[-1])
+                next(steps)
+        for _ in steps:
+            pass
+        log.close_now()
+        found = [json.loads(entry) for (entry,) in rows(reader)]
+        still_open = reader.looked(
+            lambda connection: connection.execute("SELECT * FROM open_calls").fetchall()
+        )
+        reader.close_now()
+    assert still_open == []
+    assert {one["kind"] for one in found} <= {"call", "decision", "effect", "configuration"}
+    for request in requests:
+        about = [one for one in found if one.get("requestId") == request]
+        assert sum(one["kind"] in ("call", "decision") for one in about) == 1, about
+        assert all(one["success"] for one in about if one["kind"] != "decision"), about
+        assert len(about) > 1 or about[0]["kind"] == "call", about
+        if "entry" not in doings and "batch" not in doings:
+            assert [one.get("outputHash") for one in about] == [OUTPUT] or len(about) == 2, about
+
+
 CUT_SHORT = r"""
 import os, signal, sys
 from awf.domain.audit import AuditEntry
@@ -536,11 +661,11 @@ audit.SqliteAudit._awake = lambda self: None
 log = SqliteAudit(sys.argv[1])
 form = log.form(AuditEntry(kind="decision", created_at=0.5, tool_id="kb:get", decision="allow"))
 if sys.argv[2] == "decision":
-    log.add([form.decision_ahead(1700000000.125, "r0")])
+    log.add([form.decision_ahead(1700000000.125, "r0")], ahead=True)
 else:
     decision = form.decision(1700000000.125, "r0", "ab")
     log.add([decision])
-    log.add([form.call_ahead(decision, 1700000001.125, 3)])
+    log.add([form.call_ahead(decision, 1700000001.125, 3)], ahead=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -71,6 +71,8 @@ class Turnstile:
             or clearance.state[0] != self._contexts.turns
         ):
             if not again:
+                if not self._recorder.is_immediate:
+                    return None
                 self._now = self._clock()
             clearance = self._clearance = self._clearing.of(tool, origin, self._now, again)
             if clearance is None:
@@ -159,14 +161,14 @@ class Turnstile:
     def depart_alone(self, passage: Passage) -> bool:
         """The same for one by itself. What it is called with is hashed by `settle`, when it has gone."""
         log, clearance, decision = self._recorder.log, passage.clearance, passage.decision
-        if log is None or clearance is None or decision is None or not self._recorder.is_immediate:
+        if log is None or clearance is None or decision is None:
             return self.depart((passage,))
         form = clearance.form(passage, decision, log)
         ahead = form.decision_ahead(passage.decided_at, passage.request_id)
         if not ahead:
             return self.depart((passage,))
         try:
-            log.add((ahead,))
+            log.add((ahead,), ahead=True)
         except AuditUnavailable:
             return False
         self._log = log
@@ -191,7 +193,7 @@ class Turnstile:
         if not ahead:
             return None
         try:
-            log.add((ahead,))
+            log.add((ahead,), ahead=True)
         except AuditUnavailable:
             return None
         passage.ahead, passage.answer = ahead, raw
@@ -199,21 +201,21 @@ class Turnstile:
 
     def settle(self, passage: Passage) -> None:
         """Add the hash to what was recorded ahead of it. Never raises; without the hash the record counts as it is."""
-        ahead, form, answer = passage.ahead, passage.form, passage.answer
-        if not ahead or form is None:
+        ahead, form, log, answer = passage.ahead, passage.form, self._log, passage.answer
+        if not ahead or form is None or log is None:
             return
         passage.ahead, passage.form = "", None
         try:
             if answer is None:
                 passage.exact, passage.input_hash = self._hashed(passage.arguments)
                 passage.recorded = form.completed(ahead, passage.input_hash)
-                if self._added((passage.recorded,)):
-                    passage.form = form
+                log.complete(passage.recorded)
+                passage.form = form
             else:
                 _, found = self._hashed({key: answer[key] for key in answer if key != "_meta"})
-                self._added((form.completed(ahead, found),))
-        except Exception:  # noqa: BLE001  the call goes on
-            _log.exception("a hash of a call of %s could not be recorded", passage.tool.facts.id)
+                log.complete(form.completed(ahead, found))
+        except Exception as error:  # noqa: BLE001  the call goes on
+            _log.warning("a hash of a call of %s is not recorded: %s", passage.tool.facts.id, error)
 
     def _hashed(self, value: Mapping[str, Any]) -> tuple[bytes, str]:
         """Its canonical form, and the hash of what is left of that without secrets."""

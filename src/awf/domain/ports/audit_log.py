@@ -22,10 +22,7 @@ class CallForm(Protocol):
         ...
 
     def decision_ahead(self, now: float, request_id: str) -> str:
-        """`decision` before its hash is known. What `completed` makes of it has to be added next, or it counts as it is.
-
-        Empty: that cannot be done.
-        """
+        """`decision` before its hash is known. Empty: that cannot be done."""
         ...
 
     def call_ahead(self, decision: str, now: float, duration_ms: int) -> str:
@@ -33,7 +30,7 @@ class CallForm(Protocol):
         ...
 
     def completed(self, ahead: str, found: str) -> str:
-        """The same with its hash."""
+        """The same with its hash, for `AuditLog.complete`."""
         ...
 
 
@@ -66,8 +63,16 @@ class AuditLog(Protocol):
         """
         ...
 
-    def add(self, made: Sequence[str]) -> None:
-        """Record what forms have made, in this order: all of it, or nothing. Raises `AuditUnavailable`."""
+    def add(self, made: Sequence[str], *, ahead: bool = False) -> None:
+        """Record what forms have made, in this order: all of it, or nothing. Raises `AuditUnavailable`.
+
+        `ahead`: it is one, before its hash is known. `complete` has to follow before anything else is ahead; where it does
+        not, the record counts as it is.
+        """
+        ...
+
+    def complete(self, whole: str) -> None:
+        """What was added ahead, with its hash. Raises `AuditUnavailable`."""
         ...
 
     async def records(

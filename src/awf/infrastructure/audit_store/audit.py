@@ -19,7 +19,7 @@ from awf.domain.audit import AuditUnavailable
 from awf.domain.audit_chain import entry_json
 from awf.domain.errors import AwfError
 from awf.domain.gate_file import Audit
-from awf.infrastructure.audit_store.call_form import BETWEEN, FORM_ID, LineForm
+from awf.infrastructure.audit_store.call_form import BETWEEN, FORM_ID, HASH, LineForm, names_form
 from awf.infrastructure.audit_store.checkpoints import Checkpoints, stored_checkpoints
 from awf.infrastructure.audit_store.database import Database
 from awf.infrastructure.audit_store.evidence import SqliteEvidence
@@ -71,6 +71,7 @@ class SqliteAudit:
         self._writer = os.urandom(8).hex()
         self._spills: list[Spill] = []  # those that are not merged yet, and the one that is written
         self._spill: Spill | None = None
+        self._ahead_in: Spill | None = None  # the last record that was ahead of its hash
         self._waiting = 0  # bytes that are not merged yet
         self._numbers = 0
         self._form_numbers = itertools.count(1)
@@ -119,7 +120,7 @@ class SqliteAudit:
         self._forms[form.id] = form
         return form
 
-    def add(self, made: Sequence[str]) -> None:
+    def add(self, made: Sequence[str], *, ahead: bool = False) -> None:
         """One line. Whether somebody has removed the file is looked at once for all that waits: we can still merge what is
         in it.
         """
@@ -131,7 +132,7 @@ class SqliteAudit:
                 spill = self._new_spill()
             new = self._new_forms(made)
             line = _line_of(made, new)
-            if spill.size + len(line) > spill.room:
+            if spill.size + (len(line) if not ahead else 2 * len(line) + HASH) > spill.room:
                 spill = self._new_spill()
                 new = self._new_forms(made)
                 line = _line_of(made, new)
@@ -144,6 +145,27 @@ class SqliteAudit:
                 self._known_forms.update(form.id for form in new)
             self._waiting += len(line)
             self._pending = pending
+            if ahead:
+                self._ahead_in = spill
+        if pending == 1:
+            self._awake()
+        elif pending == _COMPANY:
+            self._full.set()
+
+    def complete(self, whole: str) -> None:
+        """In the same file: there is room for it, unless another thread has taken that meanwhile."""
+        with self._writing:
+            spill, line = self._spill, line_of(whole.encode())
+            if (
+                spill is None
+                or whole[FORM_ID] not in self._known_forms
+                or spill.size + len(line) > spill.room
+                or spill is not self._ahead_in
+            ):
+                raise AuditUnavailable("what was recorded ahead of its hash is in another file")
+            spill.put(line)
+            self._waiting += len(line)
+            pending = self._pending = self._pending + 1
         if pending == 1:
             self._awake()
         elif pending == _COMPANY:
@@ -156,7 +178,7 @@ class SqliteAudit:
             if one[FORM_ID] not in known:
                 form = self._forms.get(one[FORM_ID])
                 if form is None:
-                    if one.startswith(("d ", "c ")):  # else it is an entry by itself
+                    if names_form(one):
                         raise AuditUnavailable("what was to be recorded has lost its form")
                 elif form not in new:
                     new.append(form)

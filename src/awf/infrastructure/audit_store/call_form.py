@@ -5,8 +5,8 @@ is its own:
     d FORM REQUEST TIME INPUT                               a decision
     c FORM REQUEST TIME INPUT ENDED MILLISECONDS OUTPUT     the whole call
 
-The last word is a hash. Where somebody waits, a record is written without it first, and at once again with it; only where the
-writer was ended in between does the first one count. Several stand in one line, with tabs between them. Whoever merges them makes of each what `AuditLog.record` would have been
+The last word is a hash. Where somebody waits, a record is written without it first, and at once again with it, as `D` or `C`, in
+the same file; only where the writer was ended in between does the first one count. Several stand in one line, with tabs between them. Whoever merges them makes of each what `AuditLog.record` would have been
 told: nobody waits for that any more.
 """
 
@@ -20,9 +20,23 @@ from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import decoded_entry, entry_json
 from awf.infrastructure.audit_store.packing import packed
 
-__all__ = ["BETWEEN", "CALL", "DECISION", "FORM", "FORM_ID", "LineForm", "WrittenForm"]
+__all__ = [
+    "BETWEEN",
+    "CALL",
+    "CALL_WHOLE",
+    "DECISION",
+    "DECISION_WHOLE",
+    "FORM",
+    "FORM_ID",
+    "HASH",
+    "LineForm",
+    "WrittenForm",
+    "names_form",
+]
 
 FORM, DECISION, CALL = b"f", b"d", b"c"
+DECISION_WHOLE, CALL_WHOLE = b"D", b"C"  # of what was written ahead of its hash
+HASH = 65  # bytes that a hash takes, with the blank before it
 BETWEEN = "\t"  # never in JSON as it is
 FORM_ID = slice(2, 10)
 _PLAIN = re.compile(
@@ -37,6 +51,11 @@ def _written(now: float) -> str:
     digits = str(int(now * 1e6)) if 1e3 <= now < 4e9 else ""
     fraction = digits[-6:].rstrip("0")
     return f"{digits[:-6]}.{fraction}" if fraction else ""
+
+
+def names_form(record: str) -> bool:
+    """Whether it is not an entry by itself."""
+    return record.startswith(("d ", "c ", "D ", "C "))
 
 
 class LineForm:
@@ -63,13 +82,13 @@ class LineForm:
 
     def call_ahead(self, decision: str, now: float, duration_ms: int) -> str:
         moment = self._moment if now == self._now else self._new_moment(now)
-        return f"c{decision[1:]} {moment} {duration_ms}" if moment and decision[0] == "d" else ""
+        return f"c{decision[1:]} {moment} {duration_ms}" if moment and decision[0] in "dD" else ""
 
     def completed(self, ahead: str, found: str) -> str:
-        return f"{ahead} {found}"
+        return f"{ahead[0].upper()}{ahead[1:]} {found}"
 
     def call(self, decision: str, now: float, duration_ms: int, output_hash: str) -> str:
-        if decision[0] != "d":
+        if decision[0] not in "dD":
             call = decoded_entry(decision.encode())
             return packed(_effect(call, now, duration_ms, output_hash)).decode()
         moment = self._moment if now == self._now else self._new_moment(now)

@@ -10,7 +10,15 @@ import msgspec
 
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import decoded_entry
-from awf.infrastructure.audit_store.call_form import BETWEEN, CALL, DECISION, FORM, WrittenForm
+from awf.infrastructure.audit_store.call_form import (
+    BETWEEN,
+    CALL,
+    CALL_WHOLE,
+    DECISION,
+    DECISION_WHOLE,
+    FORM,
+    WrittenForm,
+)
 from awf.infrastructure.audit_store.spill import SUM, lines_in
 
 if TYPE_CHECKING:
@@ -42,6 +50,7 @@ _ENDED = _BEGUN + _HASH + rb" ([0-9a-z.+-]+) (-?[0-9]+)"
 _decision = re.compile(rb"%b(?:%b)?" % (_BEGUN, _HASH)).fullmatch
 _call = re.compile(rb"%b(?:%b)?" % (_ENDED, _HASH)).fullmatch
 _ahead = re.compile(rb"d [0-9a-f]{8} %b|c [0-9a-f]{8} %b" % (_BEGUN, _ENDED)).fullmatch
+_CALLS = frozenset((CALL, CALL_WHOLE))
 _BETWEEN = BETWEEN.encode()
 
 
@@ -108,9 +117,9 @@ class _Reading:
         if self._ahead:
             self._take_ahead(data)
         kind = data[:1]
-        if kind == CALL:
+        if kind in _CALLS:
             found = _call(data, 11)
-            if found is None:
+            if found is None or (kind == CALL_WHOLE and found[6] is None):
                 raise ValueError("no call of ours")
             if found[6] is None:
                 self._ahead = data
@@ -118,6 +127,8 @@ class _Reading:
                 self._take_call(data, found.groups())
         elif kind == DECISION:
             self._take_decision(data)
+        elif kind == DECISION_WHOLE:
+            self._take_whole_decision(data)
         elif kind == FORM:
             self._forms.learn(data[2:10], data[11:])
         else:
@@ -129,19 +140,20 @@ class _Reading:
 
     def _take_decision(self, data: bytes) -> None:
         """Most are followed by their call, which says all that they do: they are looked at only where they are not."""
-        end = data.find(b" ", 11)
-        if end < 0:
-            raise ValueError("no decision of ours")
-        request = data[11:end]
-        known = self._begun.get(request)
-        if known is None:
-            place = len(self.kept)
-            self.kept.append(None)
-        elif data.startswith(known[1] + b" "):  # the same with its hash
-            place = known[0]
-        else:
+        request = _named(data)
+        if request in self._begun:
             raise ValueError("a second decision of one call")
-        self._begun[request] = place, data
+        self._begun[request] = len(self.kept), data
+        self.kept.append(None)
+
+    def _take_whole_decision(self, data: bytes) -> None:
+        """What was ahead of its hash. Where that is in the chain already, it stays as it is."""
+        request = _named(data)
+        known = self._begun.get(request)
+        if known is not None and data.startswith(known[1][1:] + b" ", 1):
+            self._begun[request] = known[0], data
+        elif known is not None or _decision(data, 11) is None:
+            raise ValueError("no decision of ours")
 
     def _take_call(self, data: bytes, words: tuple[bytes, ...]) -> None:
         form, kept = self._form(data[2:10]), self.kept
@@ -157,7 +169,7 @@ class _Reading:
     def _take_ahead(self, following: bytes) -> None:
         """It counts unless the same follows with its hash."""
         ahead, self._ahead = self._ahead, b""
-        if following.startswith(ahead + b" "):
+        if following.startswith(CALL_WHOLE + ahead[1:] + b" "):
             return
         found = _call(ahead, 11)
         assert found is not None
@@ -248,6 +260,14 @@ def join(entries: Iterable[AuditEntry]) -> list[Item]:
     for entry in entries:
         _take(entry, _request_of(entry), waiting, kept)
     return [item for item in kept if item is not None]
+
+
+def _named(data: bytes) -> bytes:
+    """The request that a record is about."""
+    end = data.find(b" ", 11)
+    if end < 0:
+        raise ValueError("no record of ours")
+    return data[11:end]
 
 
 def _request_of(entry: AuditEntry) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 from typing import TYPE_CHECKING
 
@@ -108,7 +109,10 @@ class Merger:
         found = {one.name: one for one in spill_files(self._database.folder)}
         for spill in self._own():
             found[spill.name] = Found(spill.name)
-        return [found[name] for name in sorted(found)]
+        ordered = [found[name] for name in sorted(found)]
+        for one, following in itertools.pairwise(ordered):
+            one.is_newest = one.writer != following.writer
+        return ordered
 
     def _begin(self, name: str, merged: Mapping[str, int]) -> int:
         """Where the next line of it is. Other processes forget a file that somebody has removed; we still have our own."""
@@ -122,7 +126,11 @@ class Merger:
         """The next whole lines. The last waits for its hash, as long as there is somebody to write that."""
         chunk = whole_lines(self._read(found, at, _CHUNK))
         owed = owing(chunk)
-        return chunk[:-owed] if owed and not self._is_left_over(found.name) else chunk
+        if not owed or not found.is_newest:
+            return chunk
+        if self._is_left_over(found.name):
+            return whole_lines(self._read(found, at, _CHUNK))  # it may have written more before it ended
+        return chunk[:-owed]
 
     def _read(self, found: Found, at: int, size: int) -> bytes:
         for spill in self._own():
@@ -219,10 +227,8 @@ class _Chain:
             if isinstance(entry, bytes):
                 self._put(entry)
             elif isinstance(entry, Begun):
-                request = entry.request.decode()
-                if not self._opened_at(writer, request):  # else it is there already, without its hash
-                    self._put(entry.data)
-                    self._open(writer, request)
+                self._put(entry.data)
+                self._open(writer, entry.request.decode())
             elif entry.kind == "decision" and entry.request_id and not entry.is_final:
                 self._append(entry)
                 self._open(writer, entry.request_id)
@@ -244,18 +250,13 @@ class _Chain:
         values = (self.sequence, writer, request)
         self._connection.execute("INSERT OR REPLACE INTO open_calls VALUES (?, ?, ?)", values)
 
-    def _opened_at(self, writer: str, request: str) -> int:
-        """The number of its decision, or 0."""
+    def _closed(self, writer: str, request: str) -> int:
+        """The number of the decision that this is the effect of."""
         found = self._connection.execute(
             "SELECT max(sequence) FROM open_calls WHERE writer = ? AND request_id = ?", (writer, request)
         ).fetchone()[0]
-        return found or 0
-
-    def _closed(self, writer: str, request: str) -> int:
-        """The number of the decision that this is the effect of."""
-        found = self._opened_at(writer, request)
         self._connection.execute("DELETE FROM open_calls WHERE sequence = ?", (found,))
-        return found
+        return found or 0
 
     def close_calls(self, living: Iterable[str], now: float) -> None:
         """Calls of writers that have ended: nobody will say any more what came of them, and that is said."""

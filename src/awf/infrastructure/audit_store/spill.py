@@ -137,11 +137,12 @@ def whole_lines(chunk: bytes) -> bytes:
 class Found:
     """A spill file in the folder, of whatever process."""
 
-    __slots__ = ("name", "writer")
+    __slots__ = ("is_newest", "name", "writer")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.writer = writer_of(name)
+        self.is_newest = True  # of its writer
 
 
 def writer_of(name: str) -> str:

@@ -107,7 +107,10 @@ class PostgresAudit:
     def form(self, entry: AuditEntry) -> CallForm:
         raise NotImplementedError("only a log that is immediate has forms")
 
-    def add(self, made: Sequence[str]) -> None:
+    def add(self, made: Sequence[str], *, ahead: bool = False) -> None:
+        raise NotImplementedError("only a log that is immediate has forms")
+
+    def complete(self, whole: str) -> None:
         raise NotImplementedError("only a log that is immediate has forms")
 
     async def checkpoint(self) -> AuditCheckpoint | None:
