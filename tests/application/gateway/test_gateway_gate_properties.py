@@ -350,7 +350,7 @@ def test_calls_that_come_at_once_depart_and_arrive_together_at_all(open_house):
     crowd = Crowd(open_house, file, " ")
     added = []
     add = crowd.lab.audit.add
-    crowd.lab.audit.add = lambda made: added.append(len(made)) or add(made)
+    crowd.lab.audit.add = lambda made, **more: added.append(len(made)) or add(made, **more)
     call = ("call", "a:one", {}, "", "visitor")
     asyncio.run(crowd.play([call, ("time",), *[call] * 6]))
     assert [number for number in added if number > 1] == [5, 5]
