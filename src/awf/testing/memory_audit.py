@@ -103,18 +103,12 @@ class _Form:
         own = {"created_at": now, "request_id": request_id, "input_hash": input_hash}
         return entry_json(msgspec.structs.replace(self._entry, **own)).decode()
 
-    def decision_ahead(self, now: float, request_id: str) -> str:
-        return self.decision(now, request_id, "")
-
     def call_ahead(self, decision: str, now: float, duration_ms: int) -> str:
         return self.call(decision, now, duration_ms, "")
 
     def completed(self, ahead: str, found: str) -> str:
         entry = decoded_entry(ahead.encode())
-        if entry.kind == "decision":
-            entry.input_hash = found
-        else:
-            entry.output_hash = found
+        entry.output_hash = found
         return entry_json(entry).decode()
 
     def call(self, decision: str, now: float, duration_ms: int, output_hash: str) -> str:

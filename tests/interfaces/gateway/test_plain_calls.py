@@ -70,15 +70,6 @@ def begun(world, request, text="yes"):
     return passage
 
 
-def begun_alone(world, request, text="yes"):
-    gate, tool, origin = world
-    passage = gate.turnstile.admit(tool, {"text": text}, origin, request, again=False)
-    assert passage is not None
-    assert gate.turnstile.depart_alone(passage)
-    gate.turnstile.settle(passage)
-    return passage
-
-
 def text(said):
     return {"content": [{"type": "text", "text": said}]}
 
@@ -105,7 +96,7 @@ async def test_all_ways_give_and_record_the_same(app, world, raw, asked):
     gated = Gated(gate, tool, origin)
     context = CallContext(call_id="tool-3")
     whole = await gate.through(gated, {"text": asked}, context, carry_out)
-    alone = begun_alone(world, "tool-4", asked)
+    alone = begun(world, "tool-4", asked)
     lone = gate.turnstile.arrive_alone(alone, dict(raw))
     gate.turnstile.settle(alone)
     assert shown is not None
@@ -116,36 +107,25 @@ async def test_all_ways_give_and_record_the_same(app, world, raw, asked):
     assert (await app.audit.verify()).is_sound
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        {**text("no"), "isError": True},
-        {**text("x"), "_meta": {"ifc": {"confidentiality": "secret"}}},
-        text("x" * 3000),
-        text("a\nb\nc\nd\ne\nf"),
-        text('{"password": "hunter2hunter2"}'),
-    ],
-)
+NOT_PLAIN = [
+    {**text("no"), "isError": True},
+    {**text("x"), "_meta": {"ifc": {"confidentiality": "secret"}}},
+    text("x" * 3000),
+    text("a\nb\nc\nd\ne\nf"),
+]
+
+
+@pytest.mark.parametrize("raw", [*NOT_PLAIN, text('{"password": "hunter2hunter2"}')])
 async def test_what_is_not_plain_is_left_to_the_other_ways_and_nothing_is_recorded(app, world, raw):
     passage = begun(world, "tool-1")
     assert world[0].turnstile.arrive_plainly([passage], [raw]) == [None]
     assert [one.kind for one in await calls(app)] == ["decision"]
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        {**text("no"), "isError": True},
-        {**text("x"), "_meta": {"ifc": {"confidentiality": "secret"}}},
-        text("x" * 3000),
-        text("a\nb\nc\nd\ne\nf"),
-        text("a known-secret-value of ours"),
-        text("half \ud800"),
-    ],
-)
+@pytest.mark.parametrize("raw", [*NOT_PLAIN, text("a known-secret-value of ours"), text("half \ud800")])
 async def test_the_same_by_itself(app, world, raw):
     app.masker.add("door", "known-secret-value")
-    passage = begun_alone(world, "tool-1")
+    passage = begun(world, "tool-1")
     assert world[0].turnstile.arrive_alone(passage, raw) is None
     world[0].turnstile.settle(passage)
     assert [one.kind for one in await calls(app)] == ["decision"]
@@ -153,7 +133,7 @@ async def test_the_same_by_itself(app, world, raw):
 
 async def test_what_only_looks_like_a_secret_passes_and_its_hash_is_without_it(app, world):
     raw = text('{"password": "hunter2hunter2"}')
-    passage = begun_alone(world, "tool-1")
+    passage = begun(world, "tool-1")
     shown = world[0].turnstile.arrive_alone(passage, dict(raw))
     world[0].turnstile.settle(passage)
     assert shown["content"] == raw["content"]

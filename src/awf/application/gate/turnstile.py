@@ -156,24 +156,7 @@ class Turnstile:
             None if raw is None else _shown(passages[at].tool, raw, lines[at]) for at, raw in enumerate(plain)
         ]
 
-    # One by itself: somebody waits, so that what is not needed at once is done afterwards
-
-    def depart_alone(self, passage: Passage) -> bool:
-        """The same for one by itself. What it is called with is hashed by `settle`, when it has gone."""
-        log, clearance, decision = self._recorder.log, passage.clearance, passage.decision
-        if log is None or clearance is None or decision is None:
-            return self.depart((passage,))
-        form = clearance.form(passage, decision, log)
-        ahead = form.decision_ahead(passage.decided_at, passage.request_id)
-        if not ahead:
-            return self.depart((passage,))
-        try:
-            log.add((ahead,), ahead=True)
-        except AuditUnavailable:
-            return False
-        self._log = log
-        passage.form, passage.ahead, passage.began = form, ahead, self._monotonic()
-        return True
+    # An answer by itself: somebody waits for it, so that its hash is made afterwards
 
     def arrive_alone(self, passage: Passage, raw: dict[str, Any]) -> dict[str, Any] | None:
         """`arrive_plainly` for one by itself. What it says is hashed by `settle`, when the client has it."""
@@ -202,28 +185,17 @@ class Turnstile:
     def settle(self, passage: Passage) -> None:
         """Add the hash to what was recorded ahead of it. Never raises; without the hash the record counts as it is."""
         ahead, form, log, answer = passage.ahead, passage.form, self._log, passage.answer
-        if not ahead or form is None or log is None:
+        if not ahead or form is None or log is None or answer is None:
             return
-        passage.ahead, passage.form = "", None
+        passage.ahead = ""
         try:
-            if answer is None:
-                passage.exact, passage.input_hash = self._hashed(passage.arguments)
-                passage.recorded = form.completed(ahead, passage.input_hash)
-                log.complete(passage.recorded)
-                passage.form = form
-            else:
-                _, found = self._hashed({key: answer[key] for key in answer if key != "_meta"})
-                log.complete(form.completed(ahead, found))
-        except Exception as error:  # noqa: BLE001  the call goes on
-            _log.warning("a hash of a call of %s is not recorded: %s", passage.tool.facts.id, error)
-
-    def _hashed(self, value: Mapping[str, Any]) -> tuple[bytes, str]:
-        """Its canonical form, and the hash of what is left of that without secrets."""
-        joined, (exact,) = canonical_lines((value,))
-        hashed = exact
-        if self._redactor.suspicious(joined):
-            hashed = canonical(self._redactor.redacted(value))
-        return exact, sha256(hashed).hexdigest()
+            told = {key: answer[key] for key in answer if key != "_meta"}
+            joined, (encoded,) = canonical_lines((told,))
+            if self._redactor.suspicious(joined):
+                encoded = canonical(self._redactor.redacted(told))
+            log.complete(form.completed(ahead, sha256(encoded).hexdigest()))
+        except Exception as error:  # noqa: BLE001  the client has its answer
+            _log.warning("the hash of what %s said is not recorded: %s", passage.tool.facts.id, error)
 
     # Parts
 

@@ -111,14 +111,10 @@ class QuickCalls:
             if self._turn is not None and (self._departing or self._book.in_flight):
                 self._wait(quick, self._turn)
                 return quick
-            if not turnstile.depart_alone(passage):
+            if not turnstile.depart((passage,)):
                 exchange.task = None
                 return None
-            has_gone = self._sent(quick)
-            turnstile.settle(passage)  # while the server works on it
-        else:
-            has_gone = self._sent(quick)
-        if not has_gone:
+        if not self._sent(quick):
             exchange.task = None
             exchange.admitted = passage  # and recorded: the other way only has to carry it out
             return None
@@ -177,7 +173,6 @@ class QuickCalls:
 
     def not_sent(self, quick: QuickCall, decided: Passage | None, code: str) -> None:
         if decided is not None and quick.offer.gated is not None:
-            quick.offer.gated.gate.turnstile.settle(decided)
             quick.offer.gated.gate.lost(decided, code)
 
     # Back
@@ -227,8 +222,6 @@ class QuickCalls:
         offer, passage, calls = quick.offer, quick.passage, self._calls
         gate = offer.gated.gate if passage is not None and offer.gated is not None else None
         objection: RpcError | None = None
-        if gate is not None and passage is not None and passage.ahead:  # it came before it was settled
-            gate.turnstile.settle(passage)
         if raw is not None:
             raw = _crossed(quick, raw)
             if quick.observing is None and offer.published.plan.keeps(

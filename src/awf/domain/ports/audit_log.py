@@ -21,12 +21,8 @@ class CallForm(Protocol):
         """That the call of this decision has succeeded. Whatever else came of it is an entry of its own, for `record`."""
         ...
 
-    def decision_ahead(self, now: float, request_id: str) -> str:
-        """`decision` before its hash is known. Empty: that cannot be done."""
-        ...
-
     def call_ahead(self, decision: str, now: float, duration_ms: int) -> str:
-        """`call` in the same way."""
+        """`call` before its hash is known. Empty: that cannot be done."""
         ...
 
     def completed(self, ahead: str, found: str) -> str:

@@ -5,8 +5,8 @@ is its own:
     d FORM REQUEST TIME INPUT                               a decision
     c FORM REQUEST TIME INPUT ENDED MILLISECONDS OUTPUT     the whole call
 
-The last word is a hash. Where somebody waits, a record is written without it first, and at once again with it, as `D` or `C`, in
-the same file; only where the writer was ended in between does the first one count. Several stand in one line, with tabs between them. Whoever merges them makes of each what `AuditLog.record` would have been
+Where a client waits, a call is written without its last word first, and at once again with it, as `C` and in the same file; only
+where the writer was ended in between does the first one count. Several stand in one line, with tabs between them. Whoever merges them makes of each what `AuditLog.record` would have been
 told: nobody waits for that any more.
 """
 
@@ -25,7 +25,6 @@ __all__ = [
     "CALL",
     "CALL_WHOLE",
     "DECISION",
-    "DECISION_WHOLE",
     "FORM",
     "FORM_ID",
     "HASH",
@@ -35,7 +34,7 @@ __all__ = [
 ]
 
 FORM, DECISION, CALL = b"f", b"d", b"c"
-DECISION_WHOLE, CALL_WHOLE = b"D", b"C"  # of what was written ahead of its hash
+CALL_WHOLE = b"C"  # one that was written ahead of its hash
 HASH = 65  # bytes that a hash takes, with the blank before it
 BETWEEN = "\t"  # never in JSON as it is
 FORM_ID = slice(2, 10)
@@ -55,7 +54,7 @@ def _written(now: float) -> str:
 
 def names_form(record: str) -> bool:
     """Whether it is not an entry by itself."""
-    return record.startswith(("d ", "c ", "D ", "C "))
+    return record.startswith(("d ", "c ", "C "))
 
 
 class LineForm:
@@ -76,19 +75,15 @@ class LineForm:
             return packed(self._decided(now, request_id, input_hash)).decode()
         return f"d {self.id} {request_id} {moment} {input_hash}"
 
-    def decision_ahead(self, now: float, request_id: str) -> str:
-        moment = self._moment if now == self._now else self._new_moment(now)
-        return f"d {self.id} {request_id} {moment}" if moment and _PLAIN(request_id) else ""
-
     def call_ahead(self, decision: str, now: float, duration_ms: int) -> str:
         moment = self._moment if now == self._now else self._new_moment(now)
-        return f"c{decision[1:]} {moment} {duration_ms}" if moment and decision[0] in "dD" else ""
+        return f"c{decision[1:]} {moment} {duration_ms}" if moment and decision[0] == "d" else ""
 
     def completed(self, ahead: str, found: str) -> str:
-        return f"{ahead[0].upper()}{ahead[1:]} {found}"
+        return f"C{ahead[1:]} {found}"
 
     def call(self, decision: str, now: float, duration_ms: int, output_hash: str) -> str:
-        if decision[0] not in "dD":
+        if decision[0] != "d":
             call = decoded_entry(decision.encode())
             return packed(_effect(call, now, duration_ms, output_hash)).decode()
         moment = self._moment if now == self._now else self._new_moment(now)
@@ -112,20 +107,20 @@ class WrittenForm:
         self._decision, self._call = _decision_form(self._entry), _call_form(self._entry)
 
     def decision(self, request: bytes, moment: bytes, given: bytes) -> bytes:
-        """In canonical form; without a hash that is empty."""
-        if not given:
-            return entry_json(self._decided(request, moment))
+        """In canonical form."""
         return self._decision % (moment, given, request)
 
     def call(
         self, request: bytes, moment: bytes, given: bytes, _: bytes, taken: bytes, output: bytes
     ) -> bytes:
-        """In canonical form, with the time of its decision."""
+        """In canonical form, with the time of its decision; without a hash of the output that is empty."""
         if not output:
-            whole = self._decided(request, moment)
-            whole.kind, whole.success, whole.duration_ms = "call", True, int(taken)
-            whole.input_hash = given.decode()
-            return entry_json(whole)
+            return entry_json(
+                msgspec.structs.replace(
+                    self._entry, kind="call", created_at=float(moment), request_id=request.decode(),
+                    input_hash=given.decode(), success=True, duration_ms=int(taken),
+                )
+            )  # fmt: skip
         duration = b"" if taken == b"0" else b'"durationMs":%b,' % taken
         return self._call % (moment, duration, given, output, request)
 
@@ -135,9 +130,6 @@ class WrittenForm:
         """Only that, of a call whose decision is in the chain already. Raises `ValueError`."""
         decided = msgspec.structs.replace(self._entry, request_id=request.decode())
         return _effect(decided, float(ended), int(taken), output.decode())
-
-    def _decided(self, request: bytes, moment: bytes) -> AuditEntry:
-        return msgspec.structs.replace(self._entry, created_at=float(moment), request_id=request.decode())
 
 
 def _effect(call: AuditEntry, now: float, duration_ms: int, output_hash: str) -> AuditEntry:

@@ -10,15 +10,7 @@ import msgspec
 
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import decoded_entry
-from awf.infrastructure.audit_store.call_form import (
-    BETWEEN,
-    CALL,
-    CALL_WHOLE,
-    DECISION,
-    DECISION_WHOLE,
-    FORM,
-    WrittenForm,
-)
+from awf.infrastructure.audit_store.call_form import BETWEEN, CALL, CALL_WHOLE, DECISION, FORM, WrittenForm
 from awf.infrastructure.audit_store.spill import SUM, lines_in
 
 if TYPE_CHECKING:
@@ -47,9 +39,9 @@ _shared = operator.attrgetter(*_SHARED)
 _HASH = rb" ([0-9a-f]+)"
 _BEGUN = rb"([A-Za-z0-9._:-]+) ([0-9]+\.[0-9]+)"
 _ENDED = _BEGUN + _HASH + rb" ([0-9a-z.+-]+) (-?[0-9]+)"
-_decision = re.compile(rb"%b(?:%b)?" % (_BEGUN, _HASH)).fullmatch
+_decision = re.compile(_BEGUN + _HASH).fullmatch
 _call = re.compile(rb"%b(?:%b)?" % (_ENDED, _HASH)).fullmatch
-_ahead = re.compile(rb"d [0-9a-f]{8} %b|c [0-9a-f]{8} %b" % (_BEGUN, _ENDED)).fullmatch
+_ahead = re.compile(rb"c [0-9a-f]{8} " + _ENDED).fullmatch
 _CALLS = frozenset((CALL, CALL_WHOLE))
 _BETWEEN = BETWEEN.encode()
 
@@ -127,8 +119,6 @@ class _Reading:
                 self._take_call(data, found.groups())
         elif kind == DECISION:
             self._take_decision(data)
-        elif kind == DECISION_WHOLE:
-            self._take_whole_decision(data)
         elif kind == FORM:
             self._forms.learn(data[2:10], data[11:])
         else:
@@ -145,15 +135,6 @@ class _Reading:
             raise ValueError("a second decision of one call")
         self._begun[request] = len(self.kept), data
         self.kept.append(None)
-
-    def _take_whole_decision(self, data: bytes) -> None:
-        """What was ahead of its hash. Where that is in the chain already, it stays as it is."""
-        request = _named(data)
-        known = self._begun.get(request)
-        if known is not None and data.startswith(known[1][1:] + b" ", 1):
-            self._begun[request] = known[0], data
-        elif known is not None or _decision(data, 11) is None:
-            raise ValueError("no decision of ours")
 
     def _take_call(self, data: bytes, words: tuple[bytes, ...]) -> None:
         form, kept = self._form(data[2:10]), self.kept
@@ -185,7 +166,7 @@ class _Reading:
             found = _decision(data, 11)
             if found is None:
                 raise ValueError("no decision of ours")  # noqa: TRY301  damaged, whatever it is
-            self.kept[place] = Begun(self._form(data[2:10]), found.groups(b""))
+            self.kept[place] = Begun(self._form(data[2:10]), found.groups())
             self._waiting[request] = place
         except ValueError:
             self.kept[place] = damage(self._name, self._now)
