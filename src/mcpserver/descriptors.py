@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
 import stat
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mcpserver.connection import Connection
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from mcpserver.opening import Opening
     from mcpserver.server import Server
@@ -30,6 +31,13 @@ _ENOUGH = 64 * 1024
 def _can_be_polled(descriptor: int) -> bool:
     mode = os.fstat(descriptor).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
+
+
+def _is_deserted(descriptor: int) -> bool:
+    """Whether nobody is left at the other end. A socket whose peer only says no more is not."""
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
 
 
 class Outlet:
@@ -94,6 +102,32 @@ class Outlet:
         self._unsent.clear()
         if self._emptied is not None and not self._emptied.done():
             self._emptied.set_result(None)
+
+    async def while_heard(self, work: Coroutine[Any, Any, None]) -> None:
+        """Wait for it, but not longer than somebody is there to read.
+
+        For the time after the input has ended: until then its end shows that a client has gone.
+        """
+        task, gone = self._loop.create_task(work), self._loop.create_future()
+
+        def look() -> None:
+            self._loop.remove_reader(self._descriptor)
+            if _is_deserted(self._descriptor):
+                gone.set_result(None)
+
+        if self._polled:
+            self._loop.add_reader(self._descriptor, look)
+        try:
+            await asyncio.wait([task, gone], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if self._polled:
+                self._loop.remove_reader(self._descriptor)
+            task.cancel()
+        if gone.done():
+            self._stop()
+            self.on_broken()
+        else:
+            task.result()
 
     async def close(self, patience: float) -> None:
         """Give what is unsent a last chance, and the descriptor its old manners."""
@@ -172,7 +206,7 @@ async def serve_descriptors(
             connection.take(opening.messages)
         await inlet.ended
         if not connection.lost:
-            await connection.settle(drain)
+            await outlet.while_heard(connection.settle(drain))
     finally:
         inlet.stop()
         try:

@@ -42,9 +42,13 @@ async def hang(arguments, call):
     finally:
         Path(arguments["mark"]).write_text("cancelled")
 
+async def nap(arguments, call):
+    await asyncio.sleep(0.2)
+    return "rested"
+
 def build():
     server = Server("child", "1")
-    for handler in (echo, noise, hang):
+    for handler in (echo, noise, hang, nap):
         server.register_tool(handler.__name__, {"type": "object"}, handler, description="d")
     return server
 """
@@ -146,7 +150,7 @@ def test_a_conversation_ends_with_the_input(start, code):
     if code is RUN:
         assert child.line() == b"before the server\n"
     assert child.ask(INITIALIZE)["result"]["serverInfo"]["name"] == "child"
-    assert len(child.ask(request("tools/list", 1))["result"]["tools"]) == 3
+    assert len(child.ask(request("tools/list", 1))["result"]["tools"]) == 4
     assert text(child.ask(call("echo", 2, text="hi"))) == "hi"
     status, errors = child.end()
     assert (status, errors) == (0, "")
@@ -218,6 +222,36 @@ def test_a_client_that_no_longer_reads_ends_the_process_quietly(start, tmp_path)
     status, errors = child.wait()
     assert (status, errors) == (0, "")
     assert mark.read_text() == "cancelled"
+
+
+PATIENT = TOOLS + "sys.exit(run_stdio(build, drain=1e6))"
+
+
+@pytest.mark.race
+@pytest.mark.parametrize("wire", ["pipe", "socket"])
+def test_a_client_that_goes_away_is_not_waited_for_however_patient_the_server_is(start, tmp_path, wire):
+    """Some clients start their servers on sockets."""
+    ours, theirs = socket.socketpair()
+    child, mark = start(PATIENT, **({"stdout": theirs} if wire == "socket" else {})), tmp_path / "mark"
+    theirs.close()
+    child.send(call("hang", 1, mark=str(mark)))
+    wait_for_text(mark, "started")
+    ours.close() if wire == "socket" else child.process.stdout.close()
+    status, errors = child.end()
+    ours.close()
+    assert (status, errors) == (0, "")
+    assert mark.read_text() == "cancelled"
+
+
+@pytest.mark.race
+def test_a_client_that_only_says_no_more_on_the_socket_it_reads_is_answered(start, tmp_path):
+    ours, theirs = socket.socketpair()
+    with ours, start(PATIENT, stdout=theirs).process as process:
+        theirs.close()
+        ours.shutdown(socket.SHUT_WR)
+        process.stdin.write(json.dumps(call("nap", 1)).encode())
+        process.stdin.close()
+        assert text(json.loads(ours.makefile().readline())) == "rested"
 
 
 def test_a_client_that_no_longer_reads_before_any_tool_ends_the_process_quietly(start):

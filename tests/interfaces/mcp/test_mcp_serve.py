@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -128,6 +129,16 @@ def test_tools_of_another_server_are_offered_under_their_names(tmp_path):
     done = serve(tmp_path, config, say=[LIST, call("Read", 2, file_path="a.txt")])
     heard = answers(done)
     assert [tool["name"] for tool in heard[1]["result"]["tools"]] == ["Read", "Glob"]
+    assert "alpha" in heard[2]["result"]["content"][0]["text"]
+
+
+def test_what_was_asked_is_answered_also_when_a_server_is_slow_to_start(tmp_path):
+    command = f"sleep 3; exec {shlex.quote(sys.executable)} -m awf mcp-serve"
+    inner = {"command": "sh", "args": ["-c", command], "tools": ["Read"]}
+    config = file(tmp_path, {"intercept_builtins": False, "mcp_servers": {"inner": inner}})
+    (tmp_path / "a.txt").write_text("alpha\n")
+    heard = answers(serve(tmp_path, config, say=[LIST, call("Read", 2, file_path="a.txt")]))
+    assert [tool["name"] for tool in heard[1]["result"]["tools"]] == ["Read"]
     assert "alpha" in heard[2]["result"]["content"][0]["text"]
 
 

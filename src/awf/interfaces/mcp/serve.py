@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["serve_alone"]
 
+_FINISHING_SECONDS = 30.0  # for what was asked before the input ended: servers may have to be started for it
+
 
 def serve_alone(config: str, root: str) -> int:
     """Serve until the client goes away; the exit status."""
@@ -26,7 +28,8 @@ def serve_alone(config: str, root: str) -> int:
     try:
         if config and not _is_plain(config):
             tools.prepare()  # a mistake in the file is told at once, not when a tool is asked for
-        return run_stdio(Server(name="awf", version=__version__, toolbox=tools.open), finish=tools.close)
+        server = Server(name="awf", version=__version__, toolbox=tools.open)
+        return run_stdio(server, drain=_FINISHING_SECONDS, finish=tools.close)
     except Exception as error:  # noqa: BLE001  the last line of defence: a person sees no traceback
         from awf.interfaces.cli.failure import report_failure
 

@@ -105,7 +105,8 @@ class _Serving:
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             if not broken.is_set() and not self._stop.is_set():
                 conversation.feed_end()
-                settling = spawn(conversation.settled(FINISHING_SECONDS), "the last answers", awaited=True)
+                answers = outlet.while_heard(conversation.settled(FINISHING_SECONDS))
+                settling = spawn(answers, "the last answers", awaited=True)
                 await asyncio.wait([settling, stopping], return_when=asyncio.FIRST_COMPLETED)
                 settling.cancel()
         finally:

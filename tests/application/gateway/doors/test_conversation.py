@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from awf.application.running.tasks import spawn
 from awf.domain.mcp import modern_meta
 from awf.interfaces.mcp.gateway import conversation as module
+from awf.interfaces.mcp.gateway import lines
 from awf.interfaces.mcp.gateway.conversation import Conversation
 from awf.interfaces.mcp.gateway.lines import LineProtocol, LineReader, serve_descriptors
 from awf.testing.memory_upstreams import MemoryServer
@@ -440,6 +441,26 @@ async def test_a_client_that_reads_no_more_ends_the_conversation(house, weather)
         os.close(source)
         os.close(target)
         os.close(to_gateway)
+
+
+async def test_a_client_that_goes_away_is_not_waited_for(house, weather, monkeypatch):
+    monkeypatch.setattr(lines, "FINISHING_SECONDS", 1e6)
+    gate = weather.hold("tell")
+    one = await house(a=weather)
+    source, to_gateway, from_gateway, target = await _pipes()
+    serving = spawn(
+        serve_descriptors(one.gateway, source, target, longest=10_000, key="stdio"), "serving", awaited=True
+    )
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "tell", "_meta": MODERN}}
+    os.write(to_gateway, json.dumps(call).encode() + b"\n")
+    await gate.reached()
+    os.close(to_gateway)
+    os.close(from_gateway)
+    async with asyncio.timeout(PATIENT):
+        await serving
+    os.close(source)
+    os.close(target)
+    assert weather.seen("notifications/cancelled")
 
 
 async def test_a_client_on_a_socket_is_served_until_it_leaves(house, weather, tmp_path, until):

@@ -157,7 +157,7 @@ async def serve_descriptors(
         await inlet.ended
         reader.feed(b"\n")
         if not broken:
-            await conversation.settled(FINISHING_SECONDS)
+            await outlet.while_heard(conversation.settled(FINISHING_SECONDS))
     finally:
         inlet.stop()
         await conversation.close()
