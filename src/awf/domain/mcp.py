@@ -61,6 +61,19 @@ class Verbatim(dict[str, Any]):
         super().__init__(value)
         self.written = written
 
+    def says_no_more(self, encoded: bytes) -> bool:
+        """Whether its bytes are the JSON that was made of it, but for the order: no key twice, whose first value nobody sees.
+
+        The length alone would not tell, for numbers may be written shorter than they are read. A key takes quotation marks,
+        and where nothing is escaped by number there are as many of them in both, unless one was dropped.
+        """
+        written = self.written
+        return (
+            len(written) == len(encoded)
+            and written.count(b'"') == encoded.count(b'"')
+            and b"\\u" not in written
+        )
+
 
 class RpcError(Exception):
     """The other side answered a request with an error."""

@@ -229,8 +229,8 @@ def _shown(tool: GatedTool, raw: dict[str, Any], encoded: bytes) -> dict[str, An
     """As the agent gets it: with the label of the tool, where that has one. It has no `_meta` of its own."""
     told = tool.told
     if type(raw) is Verbatim:
-        if len(raw.written) != len(encoded):
-            raw = dict(raw)  # its words may say more than what was looked at: a key twice
+        if not raw.says_no_more(encoded):
+            raw = dict(raw)
         elif told is not None:
             raw.written = b'{"_meta":%b%b%b' % (tool.told_json, b"," if raw else b"", raw.written[1:])
     if told is not None:
