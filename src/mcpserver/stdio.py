@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from mcpserver.server import Server
 
-__all__ = ["StandardStreams", "run_stdio", "serve_stdio"]
+__all__ = ["FINISHING_SECONDS", "StandardStreams", "run_stdio", "serve_stdio"]
+
+FINISHING_SECONDS = 30.0  # that a patient server gives what was asked before its input ended
 
 
 class StandardStreams:

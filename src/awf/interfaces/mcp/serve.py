@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 
 from awf import __version__
-from mcpserver import Server, ToolError, run_stdio
+from mcpserver import Server, ToolError
+from mcpserver.stdio import FINISHING_SECONDS, run_stdio
 
 TYPE_CHECKING = False  # `typing` would have to be imported before the first answer
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["serve_alone"]
 
-_FINISHING_SECONDS = 30.0  # for what was asked before the input ended: servers may have to be started for it
-
 
 def serve_alone(config: str, root: str) -> int:
     """Serve until the client goes away; the exit status."""
@@ -29,7 +28,9 @@ def serve_alone(config: str, root: str) -> int:
         if config and not _is_plain(config):
             tools.prepare()  # a mistake in the file is told at once, not when a tool is asked for
         server = Server(name="awf", version=__version__, toolbox=tools.open)
-        return run_stdio(server, drain=_FINISHING_SECONDS, finish=tools.close)
+        return run_stdio(
+            server, drain=FINISHING_SECONDS, finish=tools.close
+        )  # servers may have to be started
     except Exception as error:  # noqa: BLE001  the last line of defence: a person sees no traceback
         from awf.interfaces.cli.failure import report_failure
 

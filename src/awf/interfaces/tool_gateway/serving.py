@@ -13,6 +13,7 @@ from awf.application.running.tasks import spawn
 from awf.domain.errors import AwfError
 from awf.interfaces.tool_gateway.conversation import Conversation
 from mcpserver.descriptors import Inlet, Outlet
+from mcpserver.stdio import FINISHING_SECONDS, StandardStreams
 
 if TYPE_CHECKING:
     from awf.application.tool_gateway import ToolGatewayService
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ApiOptions", "serve_api"]
 
-FINISHING_SECONDS = 30.0  # for what was asked before the input ended
 BEHIND = 16 * 1024 * 1024  # what a program may leave unread before events are left out
 
 
@@ -38,8 +38,6 @@ def serve_api(options: ApiOptions, masker: Masker) -> int:
     """
     if options.unix:
         return asyncio.run(_Serving(options, masker).over_socket())
-    from mcpserver.stdio import StandardStreams
-
     with StandardStreams() as streams:
         return asyncio.run(_Serving(options, masker).over_streams(*streams))
 

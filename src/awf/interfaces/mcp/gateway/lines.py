@@ -9,6 +9,7 @@ from awf.application.running.tasks import spawn
 from awf.domain.mcp import INVALID_REQUEST, RpcError
 from awf.interfaces.mcp.gateway.conversation import Conversation
 from mcpserver.descriptors import Inlet, Outlet
+from mcpserver.stdio import FINISHING_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LineProtocol", "LineReader", "serve_descriptors"]
 
-FINISHING_SECONDS = 30.0
 UNREAD_LIMIT = 16 * 1024 * 1024  # what a client may be behind before only answers are kept for it
 
 
