@@ -11,7 +11,7 @@ import rfc8785
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from awf.domain.canonical import _exact, canonical, canonical_lines, sha256_hex
+from awf.domain.canonical import _exact, canonical, canonical_line, canonical_lines, sha256_hex
 
 DEEP = 10_000
 ODD_KEYS = st.sampled_from(["$awf", "a", "b", "\ue000", "\U0001f600", "é", "", "\ud800", '"', "\x00"])
@@ -214,6 +214,7 @@ def test_several_are_written_as_each_by_itself_with_line_ends_between(values):
     joined, lines = canonical_lines(values)
     assert lines == [canonical(value) for value in values]
     assert joined.removesuffix(b"\n") == b"\n".join(lines)
+    assert [canonical_line(value) for value in values] == lines
 
 
 def test_several_of_any_depth_are_written():
@@ -223,6 +224,7 @@ def test_several_of_any_depth_are_written():
     joined, lines = canonical_lines([deep, {"b": "c"}])
     assert lines == [b'{"a":' * DEEP + b"{}" + b"}" * DEEP, b'{"b":"c"}']
     assert joined == b"\n".join(lines)
+    assert canonical_line(deep) == lines[0]
 
 
 def test_of_nothing_there_is_no_line():

@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from awf.domain.redaction import MASK, Masker
+from awf.domain.redaction import masker as masking
+from awf.domain.redaction.redactor import Redactor
 from awf.domain.redaction.spellings import spellings
 from awf.domain.redaction.value_index import ValueIndex
 
@@ -75,6 +77,22 @@ def test_of_a_value_that_passes_the_last_two_are_known_and_it_is_masked_also_whe
     assert alone.text().feed("token-num") == ""
 
 
+def test_a_value_that_another_thread_adds_while_the_index_is_made_is_found_from_then_on(monkeypatch):
+    made = masker("came-first")
+    redactor = Redactor(made)
+    spelled = masking.spellings
+
+    def meanwhile(value):
+        monkeypatch.setattr(masking, "spellings", spelled)
+        made.add("late", "came-later")
+        return spelled(value)
+
+    monkeypatch.setattr(masking, "spellings", meanwhile)
+    assert redactor.suspicious(b'{"a":"came-first"}')
+    assert redactor.suspicious(b'{"a":"came-later"}')
+    assert made.mask("came-later") == MASK
+
+
 def test_a_value_with_a_line_break_at_its_end_is_known_without_it():
     assert masker("hunter22\n").mask("it is hunter22, yes") == f"it is {MASK}, yes"
 
@@ -97,7 +115,7 @@ def test_an_index_finds_every_text_at_every_place(texts, around, data):
 def test_an_index_finds_a_text_in_one_of_many_megabytes(length):
     text = bytes(range(1, length + 1))
     index = ValueIndex([text])
-    for at in (0, 262_137, 262_144 - length // 2, 1_000_001):
+    for at in (0, 5_001, 262_137, 262_144 - length // 2, 1_000_001):
         data = b"." * at + text + b"." * 100
         assert index.spans(data) == [(at, at + length)]
     assert not index.may_hold(b"." * 1_000_000)

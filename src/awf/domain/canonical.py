@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["canonical", "canonical_lines", "encoded_alike", "plainly", "sha256_hex"]
+__all__ = ["canonical", "canonical_line", "canonical_lines", "encoded_alike", "plainly", "sha256_hex"]
 
 _TAG = "$awf"
 _TAG_BYTES = b'"$awf"'
@@ -46,11 +46,19 @@ def canonical(value: Any) -> bytes:
     return encoded if encoded_alike((value,), encoded) else _exact(value)
 
 
-def canonical_lines(values: Sequence[Mapping[str, Any]]) -> tuple[bytes, list[bytes]]:
-    """The same for objects that were read from JSON: in one text, with line ends between them, and one by one.
+def canonical_line(value: Mapping[str, Any]) -> bytes:
+    """The same for an object that was read from JSON. Where no number is in it there is nothing else to look at."""
+    try:
+        encoded = _encode(value)
+    except Exception:  # noqa: BLE001  as above
+        return _exact(value)
+    if encoded.isascii() and _MAYBE_NUMBER not in encoded.translate(_KINDS) and _TAG_BYTES not in encoded:
+        return encoded
+    return canonical(value)
 
-    Where no number is in any of them there is nothing else to look at.
-    """
+
+def canonical_lines(values: Sequence[Mapping[str, Any]]) -> tuple[bytes, list[bytes]]:
+    """The same for many: in one text, with line ends between them, and one by one."""
     if not values:
         return b"", []
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from awf.domain.audit import AuditCheckpoint, AuditFilter
+    from awf.domain.ports.audit_log import Ready
 
 __all__ = ["MemoryAudit"]
 
@@ -25,7 +26,7 @@ class MemoryAudit:
         self.refusal = ""  # set it, and nothing can be recorded any more
         self.kept: list[AuditRecord] = []
         self._open: dict[str, int] = {}
-        self._ahead: AuditEntry | None = None  # the last entry, where it lacks its hash
+        self._ahead: AuditEntry | None = None  # the last entry, where it is ahead of its call
 
     def record(self, entry: AuditEntry, *, ahead: bool = False) -> None:
         if self.refusal:
@@ -50,9 +51,13 @@ class MemoryAudit:
     def form(self, entry: AuditEntry) -> _Form:
         return _Form(entry)
 
-    def add(self, made: Sequence[str], *, ahead: bool = False) -> None:
+    def add(self, made: Sequence[str]) -> None:
         for one in made:
-            self.record(decoded_entry(one.encode()), ahead=ahead)
+            self.record(decoded_entry(one.encode()))
+
+    def add_ready(self, made: Ready) -> None:
+        assert isinstance(made, _Ready)
+        self.record(decoded_entry(made.said.encode()), ahead=made.ahead)
 
     def complete(self, whole: str) -> None:
         self.record(decoded_entry(whole.encode()))
@@ -93,6 +98,13 @@ class MemoryAudit:
     async def close(self) -> None: ...
 
 
+class _Ready(NamedTuple):
+    """A `Ready`."""
+
+    said: str
+    ahead: bool = False
+
+
 class _Form:
     """A `CallForm`."""
 
@@ -103,13 +115,11 @@ class _Form:
         own = {"created_at": now, "request_id": request_id, "input_hash": input_hash}
         return entry_json(msgspec.structs.replace(self._entry, **own)).decode()
 
-    def call_ahead(self, decision: str, now: float, duration_ms: int) -> str:
-        return self.call(decision, now, duration_ms, "")
+    def ready(self, now: float, request_id: str, input_hash: str) -> _Ready:
+        return _Ready(self.decision(now, request_id, input_hash))
 
-    def completed(self, ahead: str, found: str) -> str:
-        entry = decoded_entry(ahead.encode())
-        entry.output_hash = found
-        return entry_json(entry).decode()
+    def ahead(self, decision: str) -> _Ready:
+        return _Ready(self.call(decision, decoded_entry(decision.encode()).created_at, 0, ""), ahead=True)
 
     def call(self, decision: str, now: float, duration_ms: int, output_hash: str) -> str:
         request_id = decoded_entry(decision.encode()).request_id

@@ -91,7 +91,7 @@ async def test_where_nobody_can_say_whether_anything_has_changed_nothing_passes(
     def broken():
         raise AwfError("SYSTEM.GATE_STORE.UNAVAILABLE", "It is gone.")
 
-    monkeypatch.setattr(lab.gate.turnstile._clearing, "_changes", broken)
+    monkeypatch.setattr(lab.gate.turnstile, "_changes", broken)
     assert not at_once(lab, tool)
 
 

@@ -64,9 +64,13 @@ class Watched(MemoryAudit):
         super().__init__()
         self.seen = seen
 
-    def add(self, made, *, ahead=False):
-        super().add(made, ahead=ahead)
+    def add(self, made):
+        super().add(made)
         self.seen.append(("recorded", len(made)))
+
+    def add_ready(self, made):
+        super().add_ready(made)
+        self.seen.append(("recorded", 1))
 
     def complete(self, whole):
         super().complete(whole)

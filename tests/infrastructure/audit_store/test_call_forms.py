@@ -355,25 +355,29 @@ def appended(log, data):
 @pytest.mark.parametrize(
     "record",
     [
-        b"d %b r9 1.5",
+        b"d %b r9 1500000000500000",
         b"d %b r9",
-        b"d %b r9 1.5 ab cd",
-        b"d %b r0 1.5 ab",
+        b"d %b r9 1500000000500000 ab cd",
+        b"d %b r0 1500000000500000 ab",
         b"d %b",
         b"d",
-        b"d ffffffff r9 1.5 ab",
-        b"c %b r9 1.5 ab 2.5",
-        b"c %b r9 1.5 2.5 3",
-        b"C %b r9 1.5 ab 2.5 3",
-        b"D %b r9 1.5 ab",
-        b"c ffffffff r0 1.5 ab 2.5 3",
-        b"c %b r9 1.5 ab 2.5 three cd",
-        b"c %b r9 1.5 ab late 3 cd",
-        b"c ffffffff r0 1.5 ab 2.5 3 cd",
+        b"d ffffffff r9 1500000000500000 ab",
+        b"c %b r9 1500000000500000 ab 1500000001500000",
+        b"c %b r9 1500000000500000 1500000001500000 3",
+        b"C %b r9 1500000000500000 ab 1500000001500000 3",
+        b"D %b r9 1500000000500000 ab",
+        b"a %b r9 1500000000500000",
+        b"a %b r9 1500000000.5 ab",
+        b"a %b r9 1500000000500000 ab 1500000001500000 3 cd",
+        b"a ffffffff r9 1500000000500000 ab",
+        b"c ffffffff r0 1500000000500000 ab 1500000001500000 3",
+        b"c %b r9 1500000000500000 ab 1500000001500000 three cd",
+        b"c %b r9 1500000000500000 ab late 3 cd",
+        b"c ffffffff r0 1500000000500000 ab 1500000001500000 3 cd",
         b"f %b {",
         b'f 00000009 {"kind":"nonsense","createdAt":1}',
         b"f",
-        b"x %b r9 1.5 ab",
+        b"x %b r9 1500000000500000 ab",
         b"",
     ],
 )
@@ -395,14 +399,14 @@ async def test_a_record_that_nobody_of_us_wrote_is_told_and_its_neighbours_are_k
 @pytest.mark.parametrize(
     "bad",
     [
-        b"d %b r\xff9 1.5 ab",
-        b"d %b r9 1.5 a\xffb",
-        b'd %b r"9 1.5 ab',
+        b"d %b r\xff9 1500000000500000 ab",
+        b"d %b r9 1500000000500000 a\xffb",
+        b'd %b r"9 1500000000500000 ab',
         b"d %b r9 soon ab",
-        b"d %b  1.5 ab",
-        b"d %b r9 1.5 ab\tc %b r9 1.5 ab 2.5 three cd",
-        b"d %b r9 1.5 ab\tc %b r9 1.5 ab 2.5 3 c\xffd",
-        b'd %b r9 1.5 ab\tc %b r9 1.5 ab 2.5 3 cd","success":false,"x":"',
+        b"d %b  1500000000500000 ab",
+        b"d %b r9 1500000000500000 ab\tc %b r9 1500000000500000 ab 1500000001500000 three cd",
+        b"d %b r9 1500000000500000 ab\tc %b r9 1500000000500000 ab 1500000001500000 3 c\xffd",
+        b'd %b r9 1500000000500000 ab\tc %b r9 1500000000500000 ab 1500000001500000 3 cd","success":false,"x":"',
     ],
 )
 async def test_foreign_bytes_in_a_record_get_no_further_than_the_spill(unmerged, bench, bad):
@@ -452,14 +456,13 @@ class Ahead(Call):
     def __init__(self, form, request):
         super().__init__(form, request)
         self.form = form  # kept as long as something of it is to be added
-        self.end_ahead = form.call_ahead(self.decision, MOMENT + 1, 3)
-        self.whole_end = form.completed(self.end_ahead, OUTPUT)
+        self.end_ahead = form.ahead(self.decision)
 
     def steps(self, log):
         """One after the other: what is recorded of it."""
         yield log.add([self.decision])
-        yield log.add([self.end_ahead], ahead=True)
-        yield log.complete(self.whole_end)
+        yield log.add_ready(self.end_ahead)
+        yield log.complete(self.end)
 
 
 async def hashes(log):
@@ -485,10 +488,10 @@ async def test_it_waits_for_its_hash_as_long_as_its_writer_lives_and_nothing_els
     form = unmerged.form(decided())
     call = Ahead(form, "r1")
     unmerged.add([Call(form, "r0").decision, call.decision])
-    unmerged.add([call.end_ahead], ahead=True)
+    unmerged.add_ready(call.end_ahead)
     decided_only = [("decision", "r0", "kb:get"), ("decision", "r1", "kb:get")]
     assert await seen(bench.open()) == await seen(unmerged) == decided_only
-    unmerged.complete(call.whole_end)
+    unmerged.complete(call.end)
     assert (await hashes(bench.open()))[2:] == [("effect", "", OUTPUT)]
 
 
@@ -512,7 +515,7 @@ async def test_what_another_thread_records_before_the_hash_comes_loses_nothing(u
 async def test_one_whose_form_is_unknown_is_told_and_what_follows_is_kept(unmerged, bench):
     form = unmerged.form(decided())
     unmerged.add([Call(form, "r0").decision])
-    appended(unmerged, b"c ffffffff r9 1.5 ab 2.5 3")
+    appended(unmerged, b"a ffffffff r9 1500000000500000 ab")
     unmerged.add([Call(form, "r1").decision])
     assert sorted(await seen(bench.open())) == [
         ("audit_gap", "", ""), ("decision", "r0", "kb:get"), ("decision", "r1", "kb:get"),
@@ -546,10 +549,10 @@ async def test_a_hash_that_finds_another_file_is_refused_and_the_record_counts_a
     monkeypatch.setattr(module, "_ROOMS", (3000,))
     call = Ahead(unmerged.form(decided()), "r1")
     unmerged.add([call.decision])
-    unmerged.add([call.end_ahead], ahead=True)
+    unmerged.add_ready(call.end_ahead)
     unmerged.record(told(reason="x" * 2800))  # of another thread
     with pytest.raises(AuditUnavailable):
-        unmerged.complete(call.whole_end)
+        unmerged.complete(call.end)
     found = await hashes(unmerged)
     assert found[0] == ("call", GIVEN, "")
     assert len(unmerged._spills) == 1
@@ -582,23 +585,23 @@ async def test_what_its_writer_adds_before_it_ends_is_seen_by_who_looks_at_that_
 @pytest.mark.parametrize("request_id", ["two words", "ü", ""])
 def test_an_odd_id_cannot_go_ahead(unmerged, request_id):
     form = unmerged.form(decided())
-    assert form.call_ahead(form.decision(MOMENT, request_id, GIVEN), MOMENT, 3) == ""
+    assert form.ahead(form.decision(MOMENT, request_id, GIVEN)) is None
 
 
-@pytest.mark.parametrize("moment", [1700000000.0, 0.25, 5e9])
+@pytest.mark.parametrize("moment", [0.25, 5e9])
 def test_an_odd_time_cannot_go_ahead(unmerged, moment):
     form = unmerged.form(decided())
-    assert form.call_ahead(form.decision(MOMENT, "r1", GIVEN), moment, 3) == ""
+    assert form.ahead(form.decision(moment, "r1", GIVEN)) is None
 
 
 def as_the_gate_does(log, call):
     """The steps of a call by itself, also where its hash finds another file."""
     log.add([call.decision])
     yield
-    log.add([call.end_ahead], ahead=True)
+    log.add_ready(call.end_ahead)
     yield
     with contextlib.suppress(AuditUnavailable):
-        log.complete(call.whole_end)
+        log.complete(call.end)
 
 
 @settings(deadline=None, max_examples=60)
@@ -654,7 +657,7 @@ log = SqliteAudit(sys.argv[1])
 form = log.form(AuditEntry(kind="decision", created_at=0.5, tool_id="kb:get", decision="allow"))
 decision = form.decision(1700000000.125, "r0", "ab")
 log.add([decision])
-log.add([form.call_ahead(decision, 1700000001.125, 3)], ahead=True)
+log.add_ready(form.ahead(decision))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 

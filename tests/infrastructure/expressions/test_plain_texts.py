@@ -101,3 +101,31 @@ def test_both_say_the_same(condition, inside, k):
             match.first(match.facts(document))
     else:
         assert match.first(match.facts(document)) == expected
+
+
+BEGINNINGS = st.builds(
+    "arguments.{}.startsWith('{}')".format, st.sampled_from("aab"), st.sampled_from(["x", "xy", "q", ""])
+)
+OTHERS = st.builds(
+    "arguments.{}{}".format,
+    st.sampled_from("aab"),
+    st.sampled_from([" == 'x'", ".endsWith('y')", ".contains('é')", " in ['q']"]),
+)
+ARGUMENTS = st.dictionaries(st.sampled_from("abc"), VALUES) | st.none() | st.just([])
+
+
+@settings(deadline=None)
+@given(st.lists(BEGINNINGS | OTHERS, min_size=1, max_size=14) | st.lists(BEGINNINGS, min_size=1), ARGUMENTS)
+def test_a_glance_at_the_arguments_says_what_a_look_says_or_nothing(conditions, arguments):
+    match = LANGUAGE.first_match([conditions])
+    glance = match.glance()
+    assert glance is not None
+    said = glance(arguments)
+    texts = isinstance(arguments, dict) and all(
+        isinstance(arguments.get(name), str) and arguments[name].isascii()
+        for name in "ab"
+        if any(f"arguments.{name}" in condition for condition in conditions)
+    )
+    assert (said is not None) == texts
+    if said is not None:
+        assert said == match.first_in({"arguments": arguments, "tool": {}})

@@ -13,8 +13,6 @@ from awf.application.gate.entries import decision_entry
 from awf.domain.errors import AwfError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from awf.application.gate.contexts import Contexts
     from awf.application.gate.coverage import Coverage
     from awf.application.gate.grants import Grants
@@ -87,34 +85,20 @@ class Clearance:
 
 
 class Clearing:
-    def __init__(
-        self, contexts: Contexts, grants: Grants, changes: Callable[[], int], *, shadow: bool
-    ) -> None:
+    def __init__(self, contexts: Contexts, grants: Grants, *, shadow: bool) -> None:
         """`shadow`: what is decided is only recorded, which is not as simple."""
         self._contexts = contexts
         self._grants = grants
-        self._changes = changes
         self._shadow = shadow
-        self._seen = -1
 
-    def of(self, tool: GatedTool, origin: Origin, now: float, again: bool) -> Clearance | None:
-        """None: something is missing, or has to be looked up first. `again`: the stores were looked at just now."""
+    def of(self, tool: GatedTool, origin: Origin, now: float, state: tuple[int, int]) -> Clearance | None:
+        """None: something is missing, or has to be looked up first."""
         known = tool.cleared.get(id(origin))
+        if known is not None and known.state == state and known.since <= now < known.until:
+            return known
         try:
-            if not again:
-                self._seen = self._changes()
-            state = self._contexts.turns, self._seen
-            if known is not None and known.state == state and known.since <= now < known.until:
-                return known
             return self._found(tool, origin, now, state)
         except AwfError:  # the other way tells
-            return None
-
-    def state(self) -> tuple[int, int] | None:
-        """Of the stores, now. A clearance that was given in another one may be no longer right. None: nobody knows."""
-        try:
-            return self._contexts.turns, self._changes()
-        except AwfError:
             return None
 
     def _found(self, tool: GatedTool, origin: Origin, now: float, state: tuple[int, int]) -> Clearance | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from awf.application.gate.tool_facts import ToolFacts
     from awf.domain.label import Label
     from awf.domain.policy import Decision
-    from awf.domain.ports.audit_log import CallForm
+    from awf.domain.ports.audit_log import CallForm, Ready
 
 __all__ = ["Gated", "GatedTool", "Passage"]
 
@@ -43,7 +43,7 @@ class GatedTool:
         "rules",
         "timeout",
         "told",
-        "told_json",
+        "told_head",
     )
 
     def __init__(self, rules: ToolRules, required: tuple[str, ...]) -> None:
@@ -55,7 +55,8 @@ class GatedTool:
         self.confirmed = rules.facts.requires_confirmation
         self.label = rules.facts.label
         self.told = None if self.label == PLAIN else label_meta(self.label)
-        self.told_json = b"" if self.told is None else msgspec.json.encode(self.told)
+        # How a result begins that has it, and more.
+        self.told_head = b"" if self.told is None else b'{"_meta":%b,' % msgspec.json.encode(self.told)
         self.required = required  # capabilities
         self.bounds = bounds_of(rules.facts.limits)
         self.roomy = surely_held(self.bounds)
@@ -93,8 +94,9 @@ class Passage(msgspec.Struct, eq=False):
     input_hash: str = ""  # of what is left of them when their secrets are taken out
     form: CallForm | None = None  # in which its decision was recorded, where that was done by the short way
     recorded: str = ""  # what was
-    ahead: str = ""  # what was recorded of its end before its hash is known, which is still owed
-    answer: dict[str, Any] | None = None  # what that hash is of
+    ahead: Ready | None = None  # what is to be recorded as soon as it has succeeded
+    ended: float = 0.0
+    answer: dict[str, Any] | None = None  # that came, where the rest still has to be recorded
     revoked: str = ""  # why it was stopped on its way
     task: asyncio.Task[Any] | None = None
     raising: bool = False  # the label of its own context

@@ -19,7 +19,7 @@ from awf.application.gate.output_limits import limited
 from awf.application.gate.passage import Passage
 from awf.application.tools.pipeline import error_code
 from awf.domain.audit import AuditUnavailable
-from awf.domain.canonical import canonical, canonical_lines, plainly
+from awf.domain.canonical import canonical, canonical_line, canonical_lines, plainly
 from awf.domain.errors import AwfError
 from awf.domain.label import PLAIN
 from awf.domain.mcp import Verbatim
@@ -45,13 +45,14 @@ _log = logging.getLogger("awf.gate")
 class Turnstile:
     def __init__(self, parts: GateParts, releasing: Releasing, *, shadow: bool) -> None:
         self._contexts = parts.contexts
-        self._clearing = Clearing(parts.contexts, parts.grants, parts.changes, shadow=shadow)
+        self._clearing = Clearing(parts.contexts, parts.grants, shadow=shadow)
         self._recorder = parts.recorder
         self._redactor = parts.redactor
         self._releasing = releasing
         self._clock, self._monotonic = parts.clock, parts.monotonic
         self._log: AuditLog | None = None  # where decisions were recorded; their effects belong there, too
-        self._now = 0.0  # of this turn
+        self._changes = parts.changes
+        self._now, self._seen = 0.0, -1  # of this turn: the time, and what has changed in the stores so far
         self._clearance: Clearance | None = None  # of the last call that was looked at
 
     def admit(
@@ -62,19 +63,20 @@ class Turnstile:
         `again`: another one was looked at in this very turn, so that neither the stores nor the clock are asked again.
         Nothing has been recorded yet: `depart` does that.
         """
-        clearance = self._clearance
+        if not again:
+            try:
+                self._now, self._seen = self._clock(), self._changes()
+            except AwfError:  # the other way tells
+                return None
+        clearance, now, state = self._clearance, self._now, (self._contexts.turns, self._seen)
         if (
-            not again
-            or clearance is None
+            clearance is None
             or clearance.tool is not tool
             or clearance.origin is not origin
-            or clearance.state[0] != self._contexts.turns
+            or clearance.state != state
+            or not clearance.since <= now < clearance.until
         ):
-            if not again:
-                if not self._recorder.is_immediate:
-                    return None
-                self._now = self._clock()
-            clearance = self._clearance = self._clearing.of(tool, origin, self._now, again)
+            clearance = self._clearance = self._clearing.of(tool, origin, now, state)
             if clearance is None:
                 return None
         decision = tool.rules.at_a_glance(arguments)
@@ -84,7 +86,7 @@ class Turnstile:
                 return None
         label, grants, approvals = clearance.label, clearance.grants, clearance.approvals
         return Passage(
-            tool, arguments, origin, request_id, clearance, decision, self._now, label, grants, approvals
+            tool, arguments, origin, request_id, clearance, decision, now, label, grants, approvals
         )
 
     def depart(self, passages: Sequence[Passage]) -> bool:
@@ -139,7 +141,7 @@ class Turnstile:
         """
         joined, lines = canonical_lines(answers)
         suspicious = self._redactor.suspects(joined, lines)
-        now, moment, state = self._clock(), self._monotonic(), self._clearing.state()
+        now, moment, state = self._clock(), self._monotonic(), self._state()
         plain: list[dict[str, Any] | None] = []
         made = []
         for at, passage in enumerate(passages):
@@ -156,48 +158,85 @@ class Turnstile:
             None if raw is None else _shown(passages[at].tool, raw, lines[at]) for at, raw in enumerate(plain)
         ]
 
-    # An answer by itself: somebody waits for it, so that its hash is made afterwards
+    # A call by itself: somebody waits for it, so that everything is done beforehand or afterwards that can be
+
+    def depart_alone(self, passage: Passage) -> bool:
+        """`depart` for one by itself that was admitted just now."""
+        passage.began, log = self._monotonic(), self._recorder.log
+        if log is None:
+            return True
+        if self._recorder.missed or not log.is_immediate:
+            return False
+        clearance, decision = passage.clearance, passage.decision
+        assert clearance is not None
+        assert decision is not None
+        self._log = log
+        encoded = passage.exact = canonical_line(passage.arguments)
+        if self._redactor.suspicious(encoded):
+            encoded = canonical(self._redactor.redacted(passage.arguments))
+        form = passage.form = clearance.form(passage, decision, log)
+        given = passage.input_hash = sha256(encoded).hexdigest()
+        recorded = form.ready(passage.decided_at, passage.request_id, given)
+        if recorded is None:
+            passage.recorded = form.decision(passage.decided_at, passage.request_id, given)
+            return self._added((passage.recorded,))
+        passage.recorded = recorded.said
+        try:
+            log.add_ready(recorded)
+        except AuditUnavailable:
+            return False
+        return True
+
+    def foresee(self, passage: Passage) -> None:
+        """It is under way: make ready what will be recorded if it succeeds."""
+        if passage.form is not None:
+            passage.ahead = passage.form.ahead(passage.recorded)
 
     def arrive_alone(self, passage: Passage, raw: dict[str, Any]) -> dict[str, Any] | None:
-        """`arrive_plainly` for one by itself. What it says is hashed by `settle`, when the client has it."""
-        form, log = passage.form, self._log
-        if form is None or log is None:
+        """`arrive_plainly` for one by itself. The rest of it is recorded by `settle`, when the client has it."""
+        log, ahead = self._log, passage.ahead
+        if ahead is None:
+            self.foresee(passage)
+            ahead = passage.ahead
+        if ahead is None or log is None:
             return None
         try:
             encoded = plainly(raw)
         except Exception:  # noqa: BLE001  whatever it is, the other way can write it
             return None
-        if self._redactor.holds_values(encoded) or not self._is_plain(
-            passage, raw, encoded, self._clearing.state()
-        ):
-            return None
-        taken = int((self._monotonic() - passage.began) * 1000)
-        ahead = form.call_ahead(passage.recorded, self._clock(), taken)
-        if not ahead:
+        if self._redactor.holds_values(encoded) or not self._is_plain(passage, raw, encoded, self._state()):
             return None
         try:
-            log.add((ahead,), ahead=True)
+            log.add_ready(ahead)
         except AuditUnavailable:
             return None
-        passage.ahead, passage.answer = ahead, raw
+        passage.ended, passage.answer = self._monotonic(), raw
         return _shown(passage.tool, raw, encoded)
 
     def settle(self, passage: Passage) -> None:
-        """Add the hash to what was recorded ahead of it. Never raises; without the hash the record counts as it is."""
-        ahead, form, log, answer = passage.ahead, passage.form, self._log, passage.answer
-        if not ahead or form is None or log is None or answer is None:
+        """Record all of it. Never raises; without that what was recorded ahead counts as it is."""
+        form, log, answer = passage.form, self._log, passage.answer
+        if form is None or log is None or answer is None:
             return
-        passage.ahead = ""
+        passage.answer = None
         try:
             told = {key: answer[key] for key in answer if key != "_meta"}
-            joined, (encoded,) = canonical_lines((told,))
-            if self._redactor.suspicious(joined):
+            encoded = canonical_line(told)
+            if self._redactor.suspicious(encoded):
                 encoded = canonical(self._redactor.redacted(told))
-            log.complete(form.completed(ahead, sha256(encoded).hexdigest()))
+            taken = int((passage.ended - passage.began) * 1000)
+            log.complete(form.call(passage.recorded, self._clock(), taken, sha256(encoded).hexdigest()))
         except Exception as error:  # noqa: BLE001  the client has its answer
             _log.warning("the hash of what %s said is not recorded: %s", passage.tool.facts.id, error)
 
     # Parts
+
+    def _state(self) -> tuple[int, int] | None:
+        """Of the stores, now. A clearance that was given in another one may be no longer right. None: nobody knows."""
+        try:
+            return self._contexts.turns, self._changes()
+        except AwfError:
+            return None
 
     def _is_plain(
         self, passage: Passage, raw: dict[str, Any], encoded: bytes, state: tuple[int, int] | None
@@ -229,10 +268,10 @@ def _shown(tool: GatedTool, raw: dict[str, Any], encoded: bytes) -> dict[str, An
     """As the agent gets it: with the label of the tool, where that has one. It has no `_meta` of its own."""
     told = tool.told
     if type(raw) is Verbatim:
-        if not raw.says_no_more(encoded):
+        if not raw or not raw.says_no_more(encoded):
             raw = dict(raw)
         elif told is not None:
-            raw.written = b'{"_meta":%b%b%b' % (tool.told_json, b"," if raw else b"", raw.written[1:])
+            raw.written = tool.told_head + raw.written[1:]
     if told is not None:
         raw["_meta"] = told
     return raw

@@ -131,7 +131,7 @@ class CallBook:
         self._offset, self._synced = 0.0, -math.inf
         self._number = count(1).__next__
         self._latest: deque[Entry] = deque(maxlen=_LATEST)
-        self._running: dict[int, Entry] = {}
+        self.running: dict[int, Entry] = {}  # by number
         self._offered: frozenset[tuple[str, str]] = frozenset()
         self._latencies: dict[str, Latency] = {}
         self._tallies: dict[tuple[str, str], Tally] = {}
@@ -151,7 +151,7 @@ class CallBook:
             self._synchronise(now)
         number = self._number()
         entry = Entry(number, now + self._offset, now, server, tool, name, client, tally)
-        self._running[number] = entry
+        self.running[number] = entry
         self._latest.append(entry)
         if self._watchers:
             self._tell(entry)
@@ -162,7 +162,7 @@ class CallBook:
 
         `reason`: why it was refused, in words that everyone may read who may look at calls.
         """
-        if self._running.pop(entry.id, None) is None:
+        if self.running.pop(entry.id, None) is None:
             return
         entry.seconds = seconds = self._clock() - entry.began
         tally = entry.tally
@@ -225,12 +225,12 @@ class CallBook:
 
     @property
     def in_flight(self) -> int:
-        return len(self._running)
+        return len(self.running)
 
     def calls(self) -> list[dict[str, Any]]:
         """The latest first, and after them those that run for longer than that."""
         first = self._latest[0].id if self._latest else 0
-        old = [entry for entry in islice(self._running.values(), _LATEST) if entry.id < first]
+        old = [entry for entry in islice(self.running.values(), _LATEST) if entry.id < first]
         return [entry.shown() for entry in (*reversed(self._latest), *reversed(old))]
 
     def tallies(self) -> Iterator[tuple[str, str, Mapping[str, int]]]:
@@ -249,7 +249,7 @@ class CallBook:
             if server in calls:
                 calls[server] += sum(tally.outcomes.values())
                 errors[server] += tally.outcomes["error"]
-        for entry in self._running.values():
+        for entry in self.running.values():
             if entry.server in running:
                 running[entry.server] += 1
         return {server: Figures(calls[server], errors[server], running[server]) for server in calls}

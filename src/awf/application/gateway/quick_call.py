@@ -273,5 +273,6 @@ class QuickCall:
         finally:
             if self.owed is not None:
                 self.owed.ended(self.entry, "ok")
-            if self.passage is not None and self.turnstile is not None:
-                self.turnstile.settle(self.passage)
+            passage = self.passage
+            if passage is not None and passage.answer is not None and self.turnstile is not None:
+                self.turnstile.settle(passage)

@@ -108,16 +108,18 @@ class QuickCalls:
             self, offer, exchange, lane, params, passed, headers, crossing, tell, passage, turnstile
         )
         if passage is not None and turnstile is not None:
-            if self._turn is not None and (self._departing or self._book.in_flight):
+            if self._turn is not None and (self._departing or self._book.running):
                 self._wait(quick, self._turn)
                 return quick
-            if not turnstile.depart((passage,)):
+            if not turnstile.depart_alone(passage):
                 exchange.task = None
                 return None
         if not self._sent(quick):
             exchange.task = None
             exchange.admitted = passage  # and recorded: the other way only has to carry it out
             return None
+        if passage is not None and turnstile is not None:
+            turnstile.foresee(passage)
         return quick
 
     def _wait(self, quick: QuickCall, turn: Turn) -> None:
@@ -181,7 +183,7 @@ class QuickCalls:
         """Whether it arrives with others, at the end of the turn."""
         if self._turn is None or quick.passage is None or quick.observing is not None:
             return False
-        if not (self._arriving or self._book.in_flight > 1) or not quick.offer.published.plan.keeps(raw):
+        if not (self._arriving or len(self._book.running) > 1) or not quick.offer.published.plan.keeps(raw):
             return False
         if not self._arriving:
             self._turn.at_end(self._arrive)
@@ -195,9 +197,11 @@ class QuickCalls:
             plain: list[dict[str, Any] | None] = [None] * len(together)
             try:
                 passages = [quick.passage for quick in together if quick.passage is not None]
-                plain = turnstile.arrive_plainly(
-                    passages, [_crossed(quick, answers[quick]) for quick in together]
-                )
+                told = [
+                    answers[quick] if quick.crossing is None else _crossed(quick, answers[quick])
+                    for quick in together
+                ]
+                plain = turnstile.arrive_plainly(passages, told)
             except Exception:  # noqa: BLE001  each for itself, then
                 _log.exception("%d answers could not be looked at together", len(together))
             for at, quick in enumerate(together):
@@ -290,11 +294,12 @@ def _crossed(quick: QuickCall, raw: dict[str, Any]) -> dict[str, Any]:
 def _by_turnstile(quicks: Iterable[QuickCall]) -> Iterable[tuple[Turnstile, list[QuickCall]]]:
     """Two of them at once are there only while a configuration is taken over."""
     found: dict[Turnstile, list[QuickCall]] = {}
+    latest: Turnstile | None = None
+    together: list[QuickCall] = []
     for quick in quicks:
-        turnstile = quick.turnstile
-        assert turnstile is not None
-        if turnstile in found:
-            found[turnstile].append(quick)
-        else:
-            found[turnstile] = [quick]
+        if quick.turnstile is not latest:
+            latest = quick.turnstile
+            assert latest is not None
+            together = found.setdefault(latest, [])
+        together.append(quick)
     return found.items()

@@ -7,7 +7,16 @@ if TYPE_CHECKING:
 
     from awf.domain.audit import AuditCheckpoint, AuditEntry, AuditFilter, AuditRecord, AuditReport
 
-__all__ = ["AuditLog", "CallForm"]
+__all__ = ["AuditLog", "CallForm", "Ready"]
+
+
+class Ready(Protocol):
+    """What a form has made, ready to be added: for those who have somebody waiting."""
+
+    @property
+    def said(self) -> str:
+        """The same for `AuditLog.add`."""
+        ...
 
 
 class CallForm(Protocol):
@@ -21,12 +30,15 @@ class CallForm(Protocol):
         """That the call of this decision has succeeded. Whatever else came of it is an entry of its own, for `record`."""
         ...
 
-    def call_ahead(self, decision: str, now: float, duration_ms: int) -> str:
-        """`call` before its hash is known. Empty: that cannot be done."""
+    def ready(self, now: float, request_id: str, input_hash: str) -> Ready | None:
+        """`decision`, for `AuditLog.add_ready`. None: that cannot be done."""
         ...
 
-    def completed(self, ahead: str, found: str) -> str:
-        """The same with its hash, for `AuditLog.complete`."""
+    def ahead(self, decision: str) -> Ready | None:
+        """`call` before anything else is known of it, for `AuditLog.add_ready`. None: that cannot be done.
+
+        `AuditLog.complete` has to follow before anything else is ahead; where it does not, the record counts as it is.
+        """
         ...
 
 
@@ -59,16 +71,16 @@ class AuditLog(Protocol):
         """
         ...
 
-    def add(self, made: Sequence[str], *, ahead: bool = False) -> None:
-        """Record what forms have made, in this order: all of it, or nothing. Raises `AuditUnavailable`.
+    def add(self, made: Sequence[str]) -> None:
+        """Record what forms have made, in this order: all of it, or nothing. Raises `AuditUnavailable`."""
+        ...
 
-        `ahead`: it is one, before its hash is known. `complete` has to follow before anything else is ahead; where it does
-        not, the record counts as it is.
-        """
+    def add_ready(self, made: Ready) -> None:
+        """The same for one. Raises `AuditUnavailable`."""
         ...
 
     def complete(self, whole: str) -> None:
-        """What was added ahead, with its hash. Raises `AuditUnavailable`."""
+        """The `call` of what was added ahead. Raises `AuditUnavailable`."""
         ...
 
     async def records(

@@ -36,22 +36,23 @@ class Masker:
     def __init__(self) -> None:
         self._names: dict[str, str] = {}  # value → name
         self._passing: dict[str, tuple[str, ...]] = {}  # name → the last two values
-        self._index: ValueIndex | None = None
+        self.state = object()  # another one as soon as another value is known
+        self._index: tuple[object, ValueIndex] | None = None  # of such a state
         self._marks: dict[str, str] = {}  # spelling → what it is sealed as
 
     def add(self, name: str, value: str) -> None:
         """A value that is nothing but asterisks says nothing, and is what we would write for it."""
         if len(value) >= SHORTEST and value not in self._names and value.strip(_EMPTY):
             self._names[value] = name
-            self._index = None  # both are made anew when they are needed: values come by the dozen
             self._marks = {}
+            self.state = object()  # both are made anew when they are needed: values come by the dozen
 
     def renew(self, name: str, value: str) -> None:
         """A value that passes, such as a token. It and the one before are known; neither is worth to be sealed."""
         old = self._passing.get(name, ())
         if len(value) >= SHORTEST and value not in old and value.strip(_EMPTY):
             self._passing[name] = (*old[-1:], value)
-            self._index = None
+            self.state = object()
 
     @property
     def values(self) -> dict[str, str]:
@@ -59,11 +60,14 @@ class Masker:
 
     @property
     def index(self) -> ValueIndex:
-        if self._index is None:
-            values = itertools.chain(self._names, *self._passing.values())
+        """Values may come from another thread meanwhile: then it is made again the next time."""
+        state, known = self.state, self._index
+        if known is None or known[0] is not state:
+            values = itertools.chain(list(self._names), *list(self._passing.values()))
             spelled = (text for value in values for text in spellings(value))
-            self._index = ValueIndex(text.encode("utf-8", "surrogatepass") for text in spelled)
-        return self._index
+            made = ValueIndex(text.encode("utf-8", "surrogatepass") for text in spelled)
+            known = self._index = state, made
+        return known[1]
 
     def mask(self, text: str) -> str:
         masked = self._covered(text) if self._names or self._passing else text

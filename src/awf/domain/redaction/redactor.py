@@ -56,14 +56,14 @@ class Redactor:
         self._stems = re.compile(_STEMS.pattern + own) if own else _STEMS
         self._custom = CustomPatterns(patterns)
         self._has_custom = bool(self._custom)
-        self._seen: ValueIndex | None = None  # the spellings in text, and
-        self._encoded = ValueIndex(())  # the same in JSON
+        self._seen: object = None  # the state of the masker at which
+        self._encoded = ValueIndex(())  # was made: its spellings in JSON
 
     # -- the way of every call ---------------------------------------------------------------------------------------
 
     def suspicious(self, encoded: bytes, keys: Iterable[str] = ()) -> bool:
         """Whether `redacted` may change what this is the JSON of: as msgspec writes it, or RFC 8785."""
-        if self._masker.index is not self._seen:
+        if self._masker.state is not self._seen:
             self._look_anew()
         if self._encoded.may_hold(encoded):
             return True
@@ -82,13 +82,13 @@ class Redactor:
 
     def holds_values(self, encoded: bytes) -> bool:
         """Whether a known secret may be in what this is the JSON of."""
-        if self._masker.index is not self._seen:
+        if self._masker.state is not self._seen:
             self._look_anew()
         return self._encoded.may_hold(encoded)
 
     def _look_anew(self) -> None:
-        self._seen = self._masker.index
-        self._encoded = _in_json(self._seen)
+        self._seen = self._masker.state
+        self._encoded = _in_json(self._masker.index)
 
     def _looks_close(self, encoded: bytes, plain: bytes, keys: Iterable[str]) -> bool:
         if b"\\u" in encoded or self._names_own(plain, keys):

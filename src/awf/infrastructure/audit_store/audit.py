@@ -19,7 +19,7 @@ from awf.domain.audit import AuditUnavailable
 from awf.domain.audit_chain import entry_json
 from awf.domain.errors import AwfError
 from awf.domain.gate_file import Audit
-from awf.infrastructure.audit_store.call_form import BETWEEN, FORM_ID, HASH, LineForm, names_form
+from awf.infrastructure.audit_store.call_form import BETWEEN, FORM_ID, LineForm, ReadyLine, names_form
 from awf.infrastructure.audit_store.checkpoints import Checkpoints, stored_checkpoints
 from awf.infrastructure.audit_store.database import Database
 from awf.infrastructure.audit_store.evidence import SqliteEvidence
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from awf.domain.audit import AuditCheckpoint, AuditEntry, AuditFilter, AuditRecord, AuditReport
+    from awf.domain.ports.audit_log import Ready
     from awf.infrastructure.audit_store.aside import AsideCommand
     from awf.infrastructure.audit_store.aside_wire import Answer
 
@@ -45,6 +46,7 @@ T = TypeVar("T")
 _log = logging.getLogger("awf.audit")
 _SOON_SECONDS = 0.1  # how long an entry may wait for company
 _COMPANY = 1024
+_TOLD = (1, _COMPANY)  # so many lines wait when somebody has to know
 _RETRY_SECONDS = 1.0
 _GRACE_SECONDS = 5.0  # for an answer of the process at our side, when we close
 _TRIES = 5
@@ -71,7 +73,7 @@ class SqliteAudit:
         self._writer = os.urandom(8).hex()
         self._spills: list[Spill] = []  # those that are not merged yet, and the one that is written
         self._spill: Spill | None = None
-        self._ahead_in: Spill | None = None  # the last record that was ahead of its hash
+        self._ahead_in: Spill | None = None  # the last record that was ahead of its call
         self._waiting = 0  # bytes that are not merged yet
         self._numbers = 0
         self._form_numbers = itertools.count(1)
@@ -120,52 +122,78 @@ class SqliteAudit:
         self._forms[form.id] = form
         return form
 
-    def add(self, made: Sequence[str], *, ahead: bool = False) -> None:
-        """One line. Whether somebody has removed the file is looked at once for all that waits: we can still merge what is
-        in it.
-        """
-        if not made:
-            return
+    def add(self, made: Sequence[str]) -> None:
+        if made:
+            with self._writing:
+                pending = self._placed(made)
+            self._tell(pending)
+
+    def add_ready(self, made: Ready) -> None:
+        assert type(made) is ReadyLine
+        line, room = made.line, made.room
         with self._writing:
             spill, pending = self._spill, self._pending + 1
-            if spill is None or (pending == 1 and not spill.is_there):
-                spill = self._new_spill()
-            new = self._new_forms(made)
-            line = _line_of(made, new)
-            if spill.size + (len(line) if not ahead else 2 * len(line) + HASH) > spill.room:
-                spill = self._new_spill()
-                new = self._new_forms(made)
-                line = _line_of(made, new)
-                if len(line) > spill.room:
-                    raise AuditUnavailable("the entry is too long")
-            if self._waiting + len(line) > self._limit:
-                raise AuditUnavailable("too much waits to be merged into the audit's database")
-            spill.put(line)
-            if new:
-                self._known_forms.update(form.id for form in new)
-            self._waiting += len(line)
-            self._pending = pending
-            if ahead:
-                self._ahead_in = spill
-        if pending == 1:
-            self._awake()
-        elif pending == _COMPANY:
-            self._full.set()
+            if (
+                spill is not None
+                and pending > 1
+                and made.form in self._known_forms
+                and spill.size + len(line) + room <= spill.room
+                and self._waiting + len(line) <= self._limit
+            ):
+                spill.put(line)
+                self._waiting += len(line)
+                self._pending = pending
+            else:
+                pending = self._placed((made.said,), room)
+            if room:
+                self._ahead_in = self._spill
+        if pending in _TOLD:
+            self._tell(pending)
 
     def complete(self, whole: str) -> None:
         """In the same file: there is room for it, unless another thread has taken that meanwhile."""
+        line = line_of(whole.encode())
         with self._writing:
-            spill, line = self._spill, line_of(whole.encode())
+            spill = self._spill
             if (
                 spill is None
                 or whole[FORM_ID] not in self._known_forms
                 or spill.size + len(line) > spill.room
                 or spill is not self._ahead_in
             ):
-                raise AuditUnavailable("what was recorded ahead of its hash is in another file")
-            spill.put(line)
-            self._waiting += len(line)
-            pending = self._pending = self._pending + 1
+                raise AuditUnavailable("what was recorded ahead of its call is in another file")
+            pending = self._put(spill, line)
+        self._tell(pending)
+
+    def _placed(self, made: Sequence[str], room: int = 0) -> int:
+        """One line of all of them, and `room` behind it; how many lines wait then.
+
+        Whether somebody has removed the file is looked at once for all that waits: we can still merge what is in it.
+        """
+        spill = self._spill
+        if spill is None or (self._pending == 0 and not spill.is_there):
+            spill = self._new_spill()
+        new = self._new_forms(made)
+        line = _line_of(made, new)
+        if spill.size + len(line) + room > spill.room:
+            spill = self._new_spill()
+            new = self._new_forms(made)
+            line = _line_of(made, new)
+            if len(line) > spill.room:
+                raise AuditUnavailable("the entry is too long")
+        if self._waiting + len(line) > self._limit:
+            raise AuditUnavailable("too much waits to be merged into the audit's database")
+        pending = self._put(spill, line)
+        self._known_forms.update(form.id for form in new)
+        return pending
+
+    def _put(self, spill: Spill, line: bytes) -> int:
+        spill.put(line)
+        self._waiting += len(line)
+        self._pending += 1
+        return self._pending
+
+    def _tell(self, pending: int) -> None:
         if pending == 1:
             self._awake()
         elif pending == _COMPANY:
@@ -173,7 +201,10 @@ class SqliteAudit:
 
     def _new_forms(self, made: Sequence[str]) -> list[LineForm]:
         """Those that have to stand in the file before this, and do not yet."""
-        known, new = self._known_forms, []
+        known = self._known_forms
+        new: list[LineForm] = []
+        if known.issuperset([one[FORM_ID] for one in made]):
+            return new
         for one in made:
             if one[FORM_ID] not in known:
                 form = self._forms.get(one[FORM_ID])

@@ -2,59 +2,66 @@
 is its own:
 
     f FORM {decision}                                       what all its decisions share
-    d FORM REQUEST TIME INPUT                               a decision
+    d FORM REQUEST TIME INPUT                               a decision; times are in microseconds
+    a FORM REQUEST TIME INPUT                               it has succeeded: this is ahead of the next
     c FORM REQUEST TIME INPUT ENDED MILLISECONDS OUTPUT     the whole call
 
-Where a client waits, a call is written without its last word first, and at once again with it, as `C` and in the same file; only
-where the writer was ended in between does the first one count. Several stand in one line, with tabs between them. Whoever merges them makes of each what `AuditLog.record` would have been
-told: nobody waits for that any more.
+What is ahead is made ready while the call is under way, and counts only where the writer was ended before the whole call
+followed in the same file. Several stand in one line, with tabs between them. Whoever merges them makes of each what
+`AuditLog.record` would have been told: nobody waits for that any more.
 """
 
 from __future__ import annotations
 
 import re
+from zlib import crc32
 
 import msgspec
 
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import decoded_entry, entry_json
 from awf.infrastructure.audit_store.packing import packed
+from awf.infrastructure.audit_store.spill import LINE, line_of
 
 __all__ = [
+    "AHEAD",
     "BETWEEN",
     "CALL",
-    "CALL_WHOLE",
     "DECISION",
     "FORM",
     "FORM_ID",
-    "HASH",
     "LineForm",
+    "ReadyLine",
     "WrittenForm",
     "names_form",
 ]
 
-FORM, DECISION, CALL = b"f", b"d", b"c"
-CALL_WHOLE = b"C"  # one that was written ahead of its hash
-HASH = 65  # bytes that a hash takes, with the blank before it
+FORM, DECISION, AHEAD, CALL = b"f", b"d", b"a", b"c"
+_WHOLE = (
+    128  # bytes by which a whole call is longer than what is ahead of it, at most: two numbers and a hash
+)
 BETWEEN = "\t"  # never in JSON as it is
 FORM_ID = slice(2, 10)
-_PLAIN = re.compile(
-    r"[A-Za-z0-9._:-]+"
-).fullmatch  # of an id that stands for itself, in JSON and between blanks
+# Of an id that stands for itself, in JSON and between blanks.
+_PLAIN = re.compile(r"[A-Za-z0-9._:-]+").fullmatch
+# Microseconds that are simple to write in JSON: sixteen digits, and a double for each.
+_FIRST, _LAST = 10**15, 4 * 10**15
 # Found again in the JSON, since nothing else in it can look so: quotes in texts are escaped.
 _TIME, _REQUEST, _INPUT, _OUTPUT, _TAKEN = 1794.0625, "request", "input", "output", 7
 
 
-def _written(now: float) -> str:
-    """To the microsecond, as canonical JSON has it; empty where that is not so simple."""
-    digits = str(int(now * 1e6)) if 1e3 <= now < 4e9 else ""
-    fraction = digits[-6:].rstrip("0")
-    return f"{digits[:-6]}.{fraction}" if fraction else ""
-
-
 def names_form(record: str) -> bool:
     """Whether it is not an entry by itself."""
-    return record.startswith(("d ", "c ", "C "))
+    return record.startswith(("d ", "a ", "c "))
+
+
+class ReadyLine(msgspec.Struct, frozen=True):
+    """A `Ready`."""
+
+    said: str
+    form: str
+    line: bytes  # of a file that knows the form
+    room: int = 0  # for what has to follow in the same file
 
 
 class LineForm:
@@ -62,7 +69,6 @@ class LineForm:
 
     def __init__(self, number: int, entry: AuditEntry) -> None:
         self._entry = entry
-        self._now, self._moment = 0.0, ""  # calls of one turn have the same
         self.id = f"{number & 0xFFFFFFFF:08x}"
 
     def definition(self) -> str:
@@ -70,28 +76,33 @@ class LineForm:
         return f"f {self.id} {entry_json(self._entry).decode()}"
 
     def decision(self, now: float, request_id: str, input_hash: str) -> str:
-        moment = self._moment if now == self._now else self._new_moment(now)
-        if not (moment and _PLAIN(request_id)):
+        moment = int(now * 1e6)
+        if not (_FIRST <= moment < _LAST and _PLAIN(request_id)):
             return packed(self._decided(now, request_id, input_hash)).decode()
         return f"d {self.id} {request_id} {moment} {input_hash}"
 
-    def call_ahead(self, decision: str, now: float, duration_ms: int) -> str:
-        moment = self._moment if now == self._now else self._new_moment(now)
-        return f"c{decision[1:]} {moment} {duration_ms}" if moment and decision[0] == "d" else ""
+    def ready(self, now: float, request_id: str, input_hash: str) -> ReadyLine | None:
+        moment = int(now * 1e6)
+        # Most ids need no expression to be looked at, whose code is seldom at hand.
+        plain = (request_id.isascii() and request_id.replace("-", "0").isalnum()) or _PLAIN(request_id)
+        if not (plain and _FIRST <= moment < _LAST):
+            return None
+        said = f"d {self.id} {request_id} {moment} {input_hash}"
+        data = said.encode()
+        return ReadyLine(said, self.id, LINE % (crc32(data), data))
 
-    def completed(self, ahead: str, found: str) -> str:
-        return f"C{ahead[1:]} {found}"
+    def ahead(self, decision: str) -> ReadyLine | None:
+        if decision[0] != "d":
+            return None
+        said = f"a{decision[1:]}"
+        line = line_of(said.encode())
+        return ReadyLine(said, self.id, line, len(line) + _WHOLE)
 
     def call(self, decision: str, now: float, duration_ms: int, output_hash: str) -> str:
         if decision[0] != "d":
             call = decoded_entry(decision.encode())
             return packed(_effect(call, now, duration_ms, output_hash)).decode()
-        moment = self._moment if now == self._now else self._new_moment(now)
-        return f"c{decision[1:]} {moment or repr(now)} {duration_ms} {output_hash}"
-
-    def _new_moment(self, now: float) -> str:
-        self._now, self._moment = now, _written(now)
-        return self._moment
+        return f"c{decision[1:]} {int(now * 1e6)} {duration_ms} {output_hash}"
 
     def _decided(self, now: float, request_id: str, input_hash: str) -> AuditEntry:
         own = {"created_at": now, "request_id": request_id, "input_hash": input_hash}
@@ -105,10 +116,11 @@ class WrittenForm:
         """Raises `DecodeError`."""
         self._entry = decoded_entry(definition)
         self._decision, self._call = _decision_form(self._entry), _call_form(self._entry)
+        self._latest = b"", b""  # a moment as it was written, and in JSON: calls of one turn have the same
 
     def decision(self, request: bytes, moment: bytes, given: bytes) -> bytes:
         """In canonical form."""
-        return self._decision % (moment, given, request)
+        return self._decision % (self._seconds(moment), given, request)
 
     def call(
         self, request: bytes, moment: bytes, given: bytes, _: bytes, taken: bytes, output: bytes
@@ -117,19 +129,28 @@ class WrittenForm:
         if not output:
             return entry_json(
                 msgspec.structs.replace(
-                    self._entry, kind="call", created_at=float(moment), request_id=request.decode(),
+                    self._entry, kind="call", created_at=int(moment) / 1e6, request_id=request.decode(),
                     input_hash=given.decode(), success=True, duration_ms=int(taken),
                 )
             )  # fmt: skip
         duration = b"" if taken == b"0" else b'"durationMs":%b,' % taken
-        return self._call % (moment, duration, given, output, request)
+        return self._call % (self._seconds(moment), duration, given, output, request)
+
+    def _seconds(self, moment: bytes) -> bytes:
+        """As canonical JSON has them."""
+        latest, found = self._latest
+        if moment != latest:
+            whole, fraction = moment[:-6], moment[-6:].rstrip(b"0")
+            found = b"%b.%b" % (whole, fraction) if fraction else whole
+            self._latest = moment, found
+        return found
 
     def effect(
         self, request: bytes, _: bytes, __: bytes, ended: bytes, taken: bytes, output: bytes
     ) -> AuditEntry:
         """Only that, of a call whose decision is in the chain already. Raises `ValueError`."""
         decided = msgspec.structs.replace(self._entry, request_id=request.decode())
-        return _effect(decided, float(ended), int(taken), output.decode())
+        return _effect(decided, int(ended) / 1e6, int(taken), output.decode())
 
 
 def _effect(call: AuditEntry, now: float, duration_ms: int, output_hash: str) -> AuditEntry:

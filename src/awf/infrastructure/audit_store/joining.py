@@ -10,7 +10,7 @@ import msgspec
 
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import decoded_entry
-from awf.infrastructure.audit_store.call_form import BETWEEN, CALL, CALL_WHOLE, DECISION, FORM, WrittenForm
+from awf.infrastructure.audit_store.call_form import AHEAD, BETWEEN, CALL, DECISION, FORM, WrittenForm
 from awf.infrastructure.audit_store.spill import SUM, lines_in
 
 if TYPE_CHECKING:
@@ -37,12 +37,10 @@ _SHARED = (
 _shared = operator.attrgetter(*_SHARED)
 # What stands behind the form: as we write it, and nothing that would say more in JSON.
 _HASH = rb" ([0-9a-f]+)"
-_BEGUN = rb"([A-Za-z0-9._:-]+) ([0-9]+\.[0-9]+)"
-_ENDED = _BEGUN + _HASH + rb" ([0-9a-z.+-]+) (-?[0-9]+)"
+_BEGUN = rb"([A-Za-z0-9._:-]+) ([0-9]{16})"
 _decision = re.compile(_BEGUN + _HASH).fullmatch
-_call = re.compile(rb"%b(?:%b)?" % (_ENDED, _HASH)).fullmatch
-_ahead = re.compile(rb"c [0-9a-f]{8} " + _ENDED).fullmatch
-_CALLS = frozenset((CALL, CALL_WHOLE))
+_call = re.compile(_BEGUN + _HASH + rb" (-?[0-9]+) (-?[0-9]+)" + _HASH).fullmatch
+_ahead = re.compile(rb"a [0-9a-f]{8} " + _BEGUN + _HASH).fullmatch
 _BETWEEN = BETWEEN.encode()
 
 
@@ -101,7 +99,7 @@ class _Reading:
         self._waiting: dict[
             bytes, int
         ] = {}  # request → the place of its decision, where that was made an item
-        self._ahead = b""  # a call that lacks its hash; it follows, as a rule
+        self._ahead = b""  # what is ahead of its call, which follows, as a rule
         self.kept: list[Item | None] = []
 
     def take(self, data: bytes) -> None:
@@ -109,16 +107,17 @@ class _Reading:
         if self._ahead:
             self._take_ahead(data)
         kind = data[:1]
-        if kind in _CALLS:
+        if kind == CALL:
             found = _call(data, 11)
-            if found is None or (kind == CALL_WHOLE and found[6] is None):
+            if found is None:
                 raise ValueError("no call of ours")
-            if found[6] is None:
-                self._ahead = data
-            else:
-                self._take_call(data, found.groups())
+            self._take_call(data, found.groups())
         elif kind == DECISION:
             self._take_decision(data)
+        elif kind == AHEAD:
+            if _ahead(data) is None:
+                raise ValueError("nothing that would be ahead of a call")
+            self._ahead = data
         elif kind == FORM:
             self._forms.learn(data[2:10], data[11:])
         else:
@@ -148,14 +147,15 @@ class _Reading:
         _add(form.effect(*words), self._waiting.pop(words[0], None), kept)
 
     def _take_ahead(self, following: bytes) -> None:
-        """It counts unless the same follows with its hash."""
+        """It counts unless its call follows."""
         ahead, self._ahead = self._ahead, b""
-        if following.startswith(CALL_WHOLE + ahead[1:] + b" "):
+        if following.startswith(CALL + ahead[1:] + b" "):
             return
-        found = _call(ahead, 11)
+        found = _ahead(ahead)
         assert found is not None
+        request, moment, given = found.groups()
         try:
-            self._take_call(ahead, found.groups(b""))
+            self._take_call(ahead, (request, moment, given, moment, b"0", b""))
         except ValueError:
             self._tell_damage()
 
@@ -217,7 +217,7 @@ def items_of(
 
 
 def owing(chunk: bytes) -> int:
-    """How long the last line is, if what it says lacks its hash: who writes it is about to say it again."""
+    """How long the last line is, if it is ahead of its call, which is about to follow."""
     line = chunk[chunk.rfind(b"\n", 0, -1) + 1 : -1]
     said = line[max(line.rfind(_BETWEEN) + 1, SUM) :]
     return len(line) + 1 if _ahead(said) else 0

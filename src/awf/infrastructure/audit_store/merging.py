@@ -123,7 +123,7 @@ class Merger:
         return merged.get(name, 0)
 
     def _chunk(self, found: Found, at: int) -> bytes:
-        """The next whole lines. The last waits for its hash, as long as there is somebody to write that."""
+        """The next whole lines. One that is ahead of its call waits for it, as long as there is somebody to write that."""
         chunk = whole_lines(self._read(found, at, _CHUNK))
         owed = owing(chunk)
         if not owed or not found.is_newest:

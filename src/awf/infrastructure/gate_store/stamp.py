@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from functools import partial
 
 __all__ = ["Stamp"]
 
@@ -21,13 +22,17 @@ class Stamp:
         self._open()
 
     def _open(self) -> None:
-        self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._use(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         if os.fstat(self._handle).st_size < _SIZE:
             self.change()
 
-    def look(self) -> bytes:
-        """It is not mapped into memory: a file that somebody cuts short must not end the process. Raises `OSError`."""
-        return os.pread(self._handle, _SIZE, 0)
+    def _use(self, handle: int) -> None:
+        """`look()` gives the mark. It is not mapped into memory: a file that somebody cuts short must not end the process.
+
+        It raises `OSError`, and always when this is closed.
+        """
+        self._handle = handle
+        self.look = partial(os.pread, handle, _SIZE, 0)
 
     def renew(self) -> None:
         """Others use another file where somebody has removed this one. Raises `OSError`."""
@@ -45,6 +50,7 @@ class Stamp:
             os.pwrite(self._handle, os.urandom(_SIZE), 0)
 
     def close(self) -> None:
-        handle, self._handle = self._handle, -1
+        handle = self._handle
+        self._use(-1)
         if handle >= 0:
             os.close(handle)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from awf.domain.audit import AuditCheckpoint, AuditEntry, AuditFilter, AuditRecord, AuditReport
-    from awf.domain.ports.audit_log import CallForm
+    from awf.domain.ports.audit_log import CallForm, Ready
     from awf.infrastructure.audit_store.keys import SharedKeys
     from awf.infrastructure.audit_store.postgres.server import Connection, Server
 
@@ -107,7 +107,10 @@ class PostgresAudit:
     def form(self, entry: AuditEntry) -> CallForm:
         raise NotImplementedError("only a log that is immediate has forms")
 
-    def add(self, made: Sequence[str], *, ahead: bool = False) -> None:
+    def add(self, made: Sequence[str]) -> None:
+        raise NotImplementedError("only a log that is immediate has forms")
+
+    def add_ready(self, made: Ready) -> None:
         raise NotImplementedError("only a log that is immediate has forms")
 
     def complete(self, whole: str) -> None:

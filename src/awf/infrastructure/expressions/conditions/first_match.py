@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from awf.domain.ports.expressions import Reference
     from awf.infrastructure.expressions.conditions.nodes import Node
+    from awf.infrastructure.expressions.conditions.plain_texts import PlainTexts
 
 __all__ = ["CelFirstMatch", "faithful"]
 
@@ -105,6 +106,8 @@ class CelFirstMatch:
         if not self._is_plain or self._fields.keys() != {"arguments"}:
             return None
         fields, tests = tuple(self._fields["arguments"]), tuple(plain.first_of for plain in self._plain)
+        if len(fields) == 1 and len(tests) == 1:
+            return _of_one_text(*fields[0], self._plain[0])
 
         def look(arguments: Any) -> int | None:
             if type(arguments) is not dict:
@@ -212,6 +215,21 @@ def _failure(error: BaseException) -> ExpressionError:
         raise error
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     return ExpressionError(f"The condition cannot be evaluated: {reason}")
+
+
+def _of_one_text(name: str, key: Part, plain: PlainTexts) -> Callable[[Any], int | None]:
+    """The place of the first condition that holds for arguments of which only one has a say."""
+    first_of, beginnings = plain.first_of, plain.beginnings
+
+    def look(arguments: Any) -> int | None:
+        value = arguments.get(key) if type(arguments) is dict else None
+        if type(value) is not str or not value.isascii():
+            return None
+        if beginnings and not value.startswith(beginnings):
+            return _NONE
+        return first_of({name: value})
+
+    return look
 
 
 def _found(document: Mapping[str, Any], root: str, rest: tuple[Part, ...]) -> Any:

@@ -34,12 +34,14 @@ _WORDS = {"true": True, "false": False}
 class PlainTexts:
     """Several conditions, in their order."""
 
-    __slots__ = ("_names", "_runs", "_tests")
+    __slots__ = ("_names", "_runs", "_tests", "beginnings")
 
     def __init__(self, tests: Sequence[Test], names: Sequence[str]) -> None:
         self._tests = tuple(tests)
         self._names = tuple(names)
         self._runs = tuple(_runs(self._tests))
+        # Where nothing else is asked of a value than how it begins: one of these, or none of them holds.
+        self.beginnings = self._runs[0].texts if len(self._runs) == 1 else ()
 
     def first(self, values: Mapping[str, Any]) -> int | None:
         """The place of the first one that holds, or -1. None: they have to be left to the library."""
