@@ -1,7 +1,4 @@
-"""Calls that come in one turn of the loop: they depart and arrive together, and nobody can tell from what comes of them.
-
-Neither can anybody tell from a call by itself, whose answer is hashed when the client has it.
-"""
+"""Calls that come in one turn of the loop: they depart and arrive together, and nobody can tell from what comes of them."""
 
 from __future__ import annotations
 
@@ -10,99 +7,18 @@ import gc
 import weakref
 from functools import partial
 
-import msgspec
 import pytest
 
-from awf.application.gateway.client import Exchange
-from awf.application.gateway.gateway import Gateway
 from awf.application.gateway.vigil import Vigil
 from awf.domain.gate_file import Limits
 from awf.domain.gateway_file import Listen
-from awf.domain.label import Label
-from awf.domain.mcp import RpcError, Verbatim, modern_meta
-from awf.domain.override import ToolOverride
-from awf.domain.policy import Policy, PolicyDefaults, PolicyRule
+from awf.domain.mcp import RpcError
+from awf.domain.policy import Policy, PolicyDefaults
 from awf.infrastructure.loop_turn import LoopTurn
-from awf.testing.gate_lab import GateLab
+from awf.testing.call_lab import FILE, ODD, PATIENT, SECRET, CallLab, DoorCall, said, story
 from awf.testing.held_turn import HeldTurn
-from awf.testing.memory_audit import MemoryAudit
-from awf.testing.memory_upstreams import MemoryServer, MemoryWay, text
 
 pytestmark = pytest.mark.anyio
-PATIENT = 30.0
-SECRET = "hunter2-long-and-secret"
-FILE = {
-    "overrides": {
-        "files:read": ToolOverride(policy_action="file.read"),
-        "files:write": ToolOverride(policy_action="file.write"),
-        "files:private": ToolOverride(policy_action="file.read", classification="confidential"),
-        "slow:wait": ToolOverride(policy_action="file.read"),
-    },
-    "policy": Policy(
-        rules=[PolicyRule(id="no", action="*", when="arguments.text.startsWith('no')", decision="deny")],
-        defaults=PolicyDefaults(fallback="allow"),
-    ),
-    "limits": Limits(max_output_bytes=2000),
-}
-ODD = {
-    "plain": text("fine"),
-    "error": text("it went wrong", is_error=True),
-    "long": text("x" * 3000),
-    "secret": text(f"it is {SECRET}"),
-    "marked": {**text("x"), "_meta": {"ifc": {"confidentiality": "confidential"}}},
-    "key twice": Verbatim(
-        text("x"), b'{"content":[],"content":[{"type":"text","text":"x"}]}'
-    ),  # whoever looks at the words sees more
-    "objection": RpcError(-32000, "no paper"),
-}
-
-
-class Watched(MemoryAudit):
-    """Tells in which order things happen, and what was added in one go."""
-
-    def __init__(self, seen):
-        super().__init__()
-        self.seen = seen
-
-    def add(self, made):
-        super().add(made)
-        self.seen.append(("recorded", len(made)))
-
-    def add_ready(self, made):
-        super().add_ready(made)
-        self.seen.append(("recorded", 1))
-
-    def complete(self, whole):
-        super().complete(whole)
-        self.seen.append("completed")
-
-
-class Way(MemoryWay):
-    def begin(self, method, params, done, **more):
-        server = self.server
-        if server.is_full:
-            return None
-        if params.get("arguments", {}).get("text") == server.poison:
-            raise RuntimeError("it broke")
-        begun = super().begin(method, params, done, **more)
-        if begun is not None:
-            server.order.append(("sent", params["name"]))
-        return begun
-
-
-class WatchedServer(MemoryServer):
-    """`is_full`: nothing can be sent to it without waiting. `poison`: the text that breaks what sends it."""
-
-    def __init__(self, order, **more):
-        super().__init__(**more)
-        self.order = order
-        self.is_full = False
-        self.poison = None
-
-    def open(self, guise, hearer):
-        way = Way(self, guise, hearer)
-        self.ways.append(way)
-        return way
 
 
 class LookedAt:
@@ -116,132 +32,13 @@ class LookedAt:
         return self.now
 
 
-class Call:
-    """One call of a door: `told` is what its client gets. `way`: None where it is left to the usual one."""
-
-    def __init__(self, house, visitor, name, arguments=None, request=0):
-        client = visitor.client
-        meta = modern_meta(visitor.version, {}, client.info) if visitor.modern else {}
-        given = {"name": name, "arguments": arguments or {}, **({"_meta": meta} if meta else {})}
-        self.exchange = Exchange(client, request, visitor.standing, meta=meta, headers={})
-        self.told = []
-        self.on_told = lambda: None
-        self._end = asyncio.Event()
-        self.way = house.gateway.begin_call(self.exchange, given, self._tell)
-
-    def _tell(self, outcome):
-        self.told.append(outcome)
-        self.on_told()
-        self._end.set()
-
-    @property
-    def is_over(self):
-        return bool(self.told)
-
-    async def outcome(self):
-        async with asyncio.timeout(PATIENT):
-            await self._end.wait()
-        assert len(self.told) == 1
-        assert self.exchange.task is None
-        return self.told[0]
-
-
-class Lab:
-    """A gateway with a gate, in whose turns a call is on its way already, so that all others wait for their end."""
-
-    def __init__(self, open_house, turn, *, awake=0.0, modern=False, **file):
-        self.turn = turn
-        self.order = []
-        self.gate = GateLab()
-        self.gate.masker.add("door", SECRET)
-        self.gate.audit = self.gate.recorder.log = Watched(self.order)
-        self.answers = {}  # what a text is answered with
-        self.files = WatchedServer(self.order, modern=modern)
-        for name in ("read", "write", "private"):
-            self.files.tool(name, self._answer)
-        self.slow = MemoryServer().tool("wait", "at last")
-        self.house = open_house({"files": self.files, "slow": self.slow}, gate=self.gate, **{**FILE, **file})
-        parts = msgspec.structs.replace(self.house.gateway.fleet._parts, turn=turn, awake=awake)
-        self.house.gateway = self.gateway = Gateway(parts, self.house.file)
-        self.book = self.house.book
-
-    def _answer(self, asked):
-        said = asked.arguments.get("text", "")
-        return self.answers.get(said, f"read {said}")
-
-    async def open(self, version="2025-11-25"):
-        await self.house.start()
-        self.visitor = await self.house.visitor(version)
-        await self.gate.contexts.raise_("gateway", Label("confidential"), "x")
-        for name in ("read", "write", "private", "wait"):
-            await self.visitor.call(
-                name, {"text": "before"}
-            )  # whatever has to be looked up first is known from here on
-        return self
-
-    async def close(self):
-        if "wait" in self.slow._gates:
-            self.slow.release("wait")
-        ringing = asyncio.get_running_loop().create_task(self._ring_on())
-        async with asyncio.timeout(PATIENT):
-            await self.gateway.close()
-        ringing.cancel()
-
-    async def _ring_on(self):
-        while isinstance(self.turn, HeldTurn):
-            self.turn.end()
-            await asyncio.sleep(0)
-
-    async def is_busy(self):
-        """One call is on its way from now on, and stays there."""
-        held = self.slow.hold("wait")
-        self.first = self.call("wait")
-        async with asyncio.timeout(PATIENT):
-            await held.reached()
-        self.before = len(self.gate.entries)
-        self.order.clear()
-        return self
-
-    def call(self, name, said="", visitor=None):
-        made = Call(self.house, visitor or self.visitor, name, {"text": said})
-        assert made.way is not None
-        return made
-
-    async def answered(self, *calls):
-        """What the clients get. The bell is rung until all of them have it."""
-        async with asyncio.timeout(PATIENT):
-            while not all(call.is_over for call in calls):
-                if isinstance(self.turn, HeldTurn):
-                    self.turn.end()
-                await asyncio.sleep(0)
-        return [await call.outcome() for call in calls]
-
-    async def until(self, holds):
-        async with asyncio.timeout(PATIENT):
-            while not holds():
-                await asyncio.sleep(0)
-
-    @property
-    def entries(self):
-        """What was recorded since the lab is busy: kind, tool, error."""
-        found = self.gate.entries[self.before :]
-        return sorted((entry.kind, entry.tool_id, entry.error) for entry in found)
-
-    async def has_nothing_open(self):
-        """Only the call that is on its way, and no other, is waited for by anyone."""
-        assert len(await self.gate.audit.open_calls()) == 1
-        assert self.book.in_flight == 1
-        assert self.house.server("files").in_flight == 0
-        return True
-
-
 @pytest.fixture
 async def lab(open_house):
     """A function that opens a laboratory: `await lab()`. Its turns end when its bell rings."""
     opened = []
 
     async def make(turn=None, version="2025-11-25", **more):
-        opened.append(Lab(open_house, turn or HeldTurn(), **more))
+        opened.append(CallLab(open_house, turn or HeldTurn(), **more))
         return await (await opened[-1].open(version)).is_busy()
 
     yield make
@@ -249,31 +46,7 @@ async def lab(open_house):
         await one.close()
 
 
-def said(result):
-    return result["content"][0]["text"]
-
-
 # -- together as one by one --------------------------------------------------------------------------------------------
-
-
-def story(lab, results):
-    """What was told, and what was recorded whatever its order, without what is never twice the same."""
-    entries = msgspec.to_builtins(lab.gate.entries[lab.before :])
-    of = {entry["requestId"]: entry["inputHash"] for entry in entries if entry["kind"] == "decision"}
-    for entry in entries:
-        entry["requestId"] = of[entry["requestId"]]
-        entry.pop("follows", None)
-        if entry["kind"] == "spooled":
-            entry.pop("details")
-    spooled = {entry["requestId"] for entry in entries if entry["kind"] == "spooled"}
-    for entry in entries:
-        if entry["kind"] == "effect" and entry["requestId"] in spooled:
-            entry.pop("outputHash")  # the id of what was put aside is in it
-    told = [
-        repr((one.code, one.message)) if isinstance(one, RpcError) else repr(dict(one)) if "x" * 100 not in str(one) else ""
-        for one in results
-    ]  # fmt: skip
-    return told, sorted(map(repr, entries))
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"])
@@ -311,7 +84,7 @@ async def test_a_key_that_is_there_twice_is_passed_on_only_as_it_was_looked_at(l
 async def test_what_the_policy_refuses_takes_the_usual_way_in_the_middle_of_others(lab):
     one = await lab()
     before = one.call("read", "a")
-    refused = Call(one.house, one.visitor, "read", {"text": "nobody"})
+    refused = DoorCall(one.house, one.visitor, "read", {"text": "nobody"})
     after = one.call("read", "b")
     assert refused.way is None
     assert refused.exchange.task is None
@@ -655,116 +428,3 @@ async def test_a_gateway_stays_awake_only_where_its_file_lets_it(lab, stays, mon
     clock.now += PATIENT  # lest it goes on after this test
     for _ in range(5):
         await asyncio.sleep(0)
-
-
-# -- one by itself -----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-async def quiet(open_house):
-    """The same laboratory with nothing under way."""
-    opened = []
-
-    async def make(version="2025-11-25", **more):
-        one = Lab(open_house, LoopTurn(), **more)
-        opened.append(one)
-        await one.open(version)
-        one.before = len(one.gate.entries)
-        one.order.clear()
-        return one
-
-    yield make
-    for one in opened:
-        await one.close()
-
-
-async def test_its_decision_and_what_it_is_called_with_are_recorded_before_it_is_sent(quiet):
-    one = await quiet()
-    call = one.call("read", "a")
-    assert one.order == [("recorded", 1), ("sent", "read")]
-    assert [(entry.kind, bool(entry.input_hash)) for entry in one.gate.entries[one.before :]] == [
-        ("decision", True)
-    ]
-    await one.answered(call)
-
-
-async def test_its_end_is_recorded_before_the_client_has_it_and_what_it_said_afterwards(quiet):
-    one = await quiet()
-    call = one.call("read", "a")
-    one.order.clear()
-    call.on_told = lambda: one.order.append("told")
-    await one.answered(call)
-    assert one.order == [("recorded", 1), "told", "completed"]
-    decision, effect = one.gate.entries[one.before :]
-    assert (effect.kind, effect.success, effect.request_id) == ("effect", True, decision.request_id)
-    assert effect.output_hash
-
-
-@pytest.mark.parametrize("version", ["2024-11-05", "2025-11-25", "2026-07-28"])
-@pytest.mark.parametrize("modern", [False, True])
-async def test_by_themselves_they_give_and_record_what_they_do_together(lab, quiet, version, modern):
-    stories = []
-    for make in (lambda: lab(LoopTurn(), version, modern=modern), lambda: quiet(version, modern=modern)):
-        one = await make()
-        one.answers.update(ODD)
-        asked = [
-            (name, said) for name in ("read", "write", "private") for said in (*ODD, SECRET, "ü", "else")
-        ]
-        results = [(await one.answered(one.call(*about)))[0] for about in asked]
-        assert SECRET not in repr(results)
-        assert (await one.gate.audit.verify()).is_sound
-        stories.append(story(one, results))
-    assert stories[0] == stories[1]
-
-
-async def test_one_that_breaks_while_it_is_sent_has_failed_and_is_not_left_open(quiet):
-    one = await quiet()
-    one.files.poison = "x"
-    with pytest.raises(RuntimeError, match="it broke"):
-        one.call("read", "x")
-    decision, effect = one.gate.entries[one.before :]
-    assert (decision.kind, effect.kind, effect.error) == ("decision", "effect", "EXECUTION_FAILED")
-    assert decision.input_hash
-    assert await one.gate.audit.open_calls() == frozenset()
-
-
-async def test_one_that_cannot_be_sent_at_once_is_recorded_once_and_goes_the_usual_way(quiet):
-    one = await quiet()
-    one.files.is_full = True
-    call = Call(one.house, one.visitor, "read", {"text": "x"})
-    assert call.way is None
-    assert call.exchange.admitted is not None
-    assert [(entry.kind, bool(entry.input_hash)) for entry in one.gate.entries[one.before :]] == [
-        ("decision", True)
-    ]
-
-
-async def test_nothing_is_sent_that_cannot_be_recorded(quiet):
-    one = await quiet()
-    one.gate.audit.refusal = "full"
-    call = Call(one.house, one.visitor, "write", {"text": "x"})
-    assert call.way is None
-    assert call.exchange.admitted is None
-    assert one.order == []
-
-
-async def test_an_end_that_cannot_be_recorded_is_kept_back(quiet):
-    one = await quiet()
-    call = one.call("write", "x")
-    one.gate.audit.refusal = "full"
-    (result,) = await one.answered(call)
-    assert result["isError"] is True
-    assert "kept back" in said(result)
-
-
-async def test_a_hash_that_cannot_be_recorded_leaves_the_call_as_it_was_told(quiet):
-    one = await quiet()
-    call = one.call("write", "x")
-    call.on_told = lambda: setattr(one.gate.audit, "refusal", "full")
-    (result,) = await one.answered(call)
-    assert said(result) == "read x"
-    one.gate.audit.refusal = ""
-    await one.answered(one.call("read", "y"))
-    effects = [entry for entry in one.gate.entries[one.before :] if entry.kind == "effect"]
-    assert [(entry.success, bool(entry.output_hash)) for entry in effects] == [(True, False), (True, True)]
-    assert (await one.gate.audit.verify()).is_sound
