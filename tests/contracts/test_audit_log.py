@@ -319,6 +319,21 @@ async def test_a_form_records_what_entries_of_their_own_record(immediate, reques
     await other.close()
 
 
+@pytest.mark.parametrize("moment", [0.0, 5.5, -1.5, 1e16, math.nan])
+async def test_an_end_at_an_odd_time_is_recorded_like_any_other(immediate, moment):
+    begun = Begun(immediate, immediate.form(decided()), 1700000000.5, "tool-1", "ab" * 32)
+    begun.ended(moment, 3, "cd" * 32)
+    other = type(immediate)() if isinstance(immediate, MemoryAudit) else SqliteAudit(f"{immediate.folder}-2")
+    expected = decided(input_hash="ab" * 32)
+    expected.created_at, expected.request_id = 1700000000.5, "tool-1"
+    for entry in (expected, effect(moment, "tool-1", 3)):
+        other.record(entry)
+    assert [one.hash for one in await immediate.records()] == [one.hash for one in await other.records()]
+    assert await immediate.open_calls() == frozenset()
+    assert (await immediate.verify()).is_sound
+    await other.close()
+
+
 async def test_a_call_of_a_form_is_open_until_it_ended(immediate):
     begun = Begun(immediate, immediate.form(decided()), 5.25, "tool-1", "ab" * 32)
     assert await immediate.open_calls() == {1}

@@ -37,15 +37,14 @@ __all__ = [
 ]
 
 FORM, DECISION, AHEAD, CALL = b"f", b"d", b"a", b"c"
-_WHOLE = (
-    128  # bytes by which a whole call is longer than what is ahead of it, at most: two numbers and a hash
-)
+# Bytes by which a whole call is longer than what is ahead of it, at most: two numbers and a hash.
+_WHOLE = 128
 BETWEEN = "\t"  # never in JSON as it is
 FORM_ID = slice(2, 10)
 # Of an id that stands for itself, in JSON and between blanks.
 _PLAIN = re.compile(r"[A-Za-z0-9._:-]+").fullmatch
-# Microseconds that are simple to write in JSON: sixteen digits, and a double for each.
-_FIRST, _LAST = 10**15, 4 * 10**15
+# Times that are simple to write: sixteen digits of microseconds, and a double for each.
+_FIRST, _LAST = 1e9, 4e9
 # Found again in the JSON, since nothing else in it can look so: quotes in texts are escaped.
 _TIME, _REQUEST, _INPUT, _OUTPUT, _TAKEN = 1794.0625, "request", "input", "output", 7
 
@@ -76,18 +75,16 @@ class LineForm:
         return f"f {self.id} {entry_json(self._entry).decode()}"
 
     def decision(self, now: float, request_id: str, input_hash: str) -> str:
-        moment = int(now * 1e6)
-        if not (_FIRST <= moment < _LAST and _PLAIN(request_id)):
+        if not (_FIRST <= now < _LAST and _PLAIN(request_id)):
             return packed(self._decided(now, request_id, input_hash)).decode()
-        return f"d {self.id} {request_id} {moment} {input_hash}"
+        return f"d {self.id} {request_id} {int(now * 1e6)} {input_hash}"
 
     def ready(self, now: float, request_id: str, input_hash: str) -> ReadyLine | None:
-        moment = int(now * 1e6)
         # Most ids need no expression to be looked at, whose code is seldom at hand.
         plain = (request_id.isascii() and request_id.replace("-", "0").isalnum()) or _PLAIN(request_id)
-        if not (plain and _FIRST <= moment < _LAST):
+        if not (plain and _FIRST <= now < _LAST):
             return None
-        said = f"d {self.id} {request_id} {moment} {input_hash}"
+        said = f"d {self.id} {request_id} {int(now * 1e6)} {input_hash}"
         data = said.encode()
         return ReadyLine(said, self.id, LINE % (crc32(data), data))
 
@@ -99,10 +96,13 @@ class LineForm:
         return ReadyLine(said, self.id, line, len(line) + _WHOLE)
 
     def call(self, decision: str, now: float, duration_ms: int, output_hash: str) -> str:
-        if decision[0] != "d":
+        if decision[0] == "d" and _FIRST <= now < _LAST:
+            return f"c{decision[1:]} {int(now * 1e6)} {duration_ms} {output_hash}"
+        if decision[0] == "d":
+            call = msgspec.structs.replace(self._entry, request_id=decision.split(" ")[2])
+        else:
             call = decoded_entry(decision.encode())
-            return packed(_effect(call, now, duration_ms, output_hash)).decode()
-        return f"c{decision[1:]} {int(now * 1e6)} {duration_ms} {output_hash}"
+        return packed(_effect(call, now, duration_ms, output_hash)).decode()
 
     def _decided(self, now: float, request_id: str, input_hash: str) -> AuditEntry:
         own = {"created_at": now, "request_id": request_id, "input_hash": input_hash}

@@ -39,7 +39,7 @@ _shared = operator.attrgetter(*_SHARED)
 _HASH = rb" ([0-9a-f]+)"
 _BEGUN = rb"([A-Za-z0-9._:-]+) ([0-9]{16})"
 _decision = re.compile(_BEGUN + _HASH).fullmatch
-_call = re.compile(_BEGUN + _HASH + rb" (-?[0-9]+) (-?[0-9]+)" + _HASH).fullmatch
+_call = re.compile(_BEGUN + _HASH + rb" ([0-9]{16}) (-?[0-9]+)" + _HASH).fullmatch
 _ahead = re.compile(rb"a [0-9a-f]{8} " + _BEGUN + _HASH).fullmatch
 _BETWEEN = BETWEEN.encode()
 
