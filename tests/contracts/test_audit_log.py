@@ -319,6 +319,22 @@ async def test_a_form_records_what_entries_of_their_own_record(immediate, reques
     await other.close()
 
 
+@pytest.mark.parametrize("request_id", ["tool-1f", "a.b:c", "ein Wort", "ü", ""])
+@pytest.mark.parametrize("moment", [1700000000.123456, 0.0, 1e16, math.nan])
+async def test_what_is_ready_is_recorded_like_any_other(immediate, request_id, moment):
+    form = immediate.form(decided())
+    made = form.ready(moment, request_id, "ab" * 32)
+    assert made.said == form.decision(moment, request_id, "ab" * 32)
+    immediate.add_ready(made)
+    immediate.add_ready(form.ready(1700000000.5, "tool-2", "ab" * 32))
+    expected = decided(input_hash="ab" * 32)
+    expected.created_at, expected.request_id = moment, request_id
+    first, second = [one.entry for one in await immediate.records()]
+    assert entry_json(first) == entry_json(expected)
+    assert (second.kind, second.request_id) == ("decision", "tool-2")
+    assert (await immediate.verify()).is_sound
+
+
 @pytest.mark.parametrize("moment", [0.0, 5.5, -1.5, 1e16, math.nan])
 async def test_an_end_at_an_odd_time_is_recorded_like_any_other(immediate, moment):
     begun = Begun(immediate, immediate.form(decided()), 1700000000.5, "tool-1", "ab" * 32)

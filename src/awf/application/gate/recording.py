@@ -30,7 +30,7 @@ class Recorder:
     def __init__(self, log: AuditLog | None, clock: Callable[[], float]) -> None:
         self.log = log
         self._clock = clock
-        self.missed: deque[AuditEntry] = deque(maxlen=KEPT)
+        self._missed: deque[AuditEntry] = deque(maxlen=KEPT)
         self._lost = 0
         self._catching_up = asyncio.Lock()
 
@@ -39,9 +39,9 @@ class Recorder:
         if self.log is None:
             return
         try:
-            if self.missed:
+            if self._missed:
                 async with self._catching_up:  # whoever comes meanwhile waits, lest entries are added twice
-                    if self.missed:
+                    if self._missed:
                         await self._catch_up(self.log)
             pending = self.log.record(entry)
             if pending is not None:
@@ -54,7 +54,7 @@ class Recorder:
     @property
     def is_immediate(self) -> bool:
         """Whether what is recorded is safe at once, without waiting for anyone."""
-        return not self.missed and (self.log is None or self.log.is_immediate)
+        return not self._missed and (self.log is None or self.log.is_immediate)
 
     def record_now(self, entry: AuditEntry) -> bool:
         """False: it was not recorded, since it cannot be, or not without waiting."""
@@ -70,7 +70,7 @@ class Recorder:
 
     def keep_or_record(self, entry: AuditEntry) -> None:
         """What has happened already, and nobody waits for."""
-        if self.missed or not self.record_now(entry):
+        if self._missed or not self.record_now(entry):
             self._keep(entry, AuditUnavailable("it cannot be written"))
 
     async def tell(self, entry: AuditEntry) -> None:
@@ -85,37 +85,37 @@ class Recorder:
 
     async def finish(self) -> None:
         """Nothing comes any more: what was kept in memory is added now, or lost, and then that is told."""
-        if not self.missed or self.log is None:
+        if not self._missed or self.log is None:
             return
         try:
             async with self._catching_up:
                 await self._catch_up(self.log)
         except AuditUnavailable as reason:
-            _log.error("%d entries of the audit are lost: %s", len(self.missed) + self._lost, reason)
+            _log.error("%d entries of the audit are lost: %s", len(self._missed) + self._lost, reason)
 
     def _keep(self, entry: AuditEntry, reason: AuditUnavailable) -> None:
-        if not self.missed:
+        if not self._missed:
             _log.error(
                 "the audit cannot be written; what only reads goes on and is kept in memory: %s", reason
             )
-        if len(self.missed) == KEPT:
+        if len(self._missed) == KEPT:
             self._lost += 1
         entry.details = {**entry.details, "recordedLate": True}
-        self.missed.append(entry)
+        self._missed.append(entry)
 
     async def _catch_up(self, log: AuditLog) -> None:
         """What was kept in memory, with a note of the gap before it. Those that have to be waited for are so together."""
-        first = self.missed[0]
-        details = {"entries": len(self.missed), "lost": self._lost, "since": first.created_at}
+        first = self._missed[0]
+        details = {"entries": len(self._missed), "lost": self._lost, "since": first.created_at}
         pending = log.record(AuditEntry(kind="audit_gap", created_at=self._clock(), details=details))
         if pending is not None:
             await pending
-        while self.missed:
-            some = list(itertools.islice(self.missed, _TOGETHER if not log.is_immediate else 1))
+        while self._missed:
+            some = list(itertools.islice(self._missed, _TOGETHER if not log.is_immediate else 1))
             await asyncio.gather(*filter(None, [log.record(one) for one in some]))
             for one in some:
-                if self.missed[0] is one:  # else it had to make room meanwhile
-                    self.missed.popleft()
+                if self._missed[0] is one:  # else it had to make room meanwhile
+                    self._missed.popleft()
         self._lost = 0
         _log.warning("the audit can be written again; %d entries were added late", details["entries"])
 

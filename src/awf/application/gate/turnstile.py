@@ -165,7 +165,7 @@ class Turnstile:
         passage.began, log = self._monotonic(), self._recorder.log
         if log is None:
             return True
-        if self._recorder.missed or not log.is_immediate:
+        if not self._recorder.is_immediate:
             return False
         clearance, decision = passage.clearance, passage.decision
         assert clearance is not None
@@ -176,13 +176,10 @@ class Turnstile:
             encoded = canonical(self._redactor.redacted(passage.arguments))
         form = passage.form = clearance.form(passage, decision, log)
         given = passage.input_hash = sha256(encoded).hexdigest()
-        recorded = form.ready(passage.decided_at, passage.request_id, given)
-        if recorded is None:
-            passage.recorded = form.decision(passage.decided_at, passage.request_id, given)
-            return self._added((passage.recorded,))
-        passage.recorded = recorded.said
+        made = form.ready(passage.decided_at, passage.request_id, given)
+        passage.recorded = made.said
         try:
-            log.add_ready(recorded)
+            log.add_ready(made)
         except AuditUnavailable:
             return False
         return True
@@ -227,7 +224,7 @@ class Turnstile:
             taken = int((passage.ended - passage.began) * 1000)
             log.complete(form.call(passage.recorded, self._clock(), taken, sha256(encoded).hexdigest()))
         except Exception as error:  # noqa: BLE001  the client has its answer
-            _log.warning("the hash of what %s said is not recorded: %s", passage.tool.facts.id, error)
+            _log.warning("a call of %s is recorded without its hash: %s", passage.tool.facts.id, error)
 
     # Parts
 

@@ -273,6 +273,5 @@ class QuickCall:
         finally:
             if self.owed is not None:
                 self.owed.ended(self.entry, "ok")
-            passage = self.passage
-            if passage is not None and passage.answer is not None and self.turnstile is not None:
-                self.turnstile.settle(passage)
+            if self.passage is not None and self.turnstile is not None:
+                self.turnstile.settle(self.passage)

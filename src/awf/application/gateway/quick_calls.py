@@ -197,11 +197,9 @@ class QuickCalls:
             plain: list[dict[str, Any] | None] = [None] * len(together)
             try:
                 passages = [quick.passage for quick in together if quick.passage is not None]
-                told = [
-                    answers[quick] if quick.crossing is None else _crossed(quick, answers[quick])
-                    for quick in together
-                ]
-                plain = turnstile.arrive_plainly(passages, told)
+                plain = turnstile.arrive_plainly(
+                    passages, [_crossed(quick, answers[quick]) for quick in together]
+                )
             except Exception:  # noqa: BLE001  each for itself, then
                 _log.exception("%d answers could not be looked at together", len(together))
             for at, quick in enumerate(together):
@@ -294,12 +292,7 @@ def _crossed(quick: QuickCall, raw: dict[str, Any]) -> dict[str, Any]:
 def _by_turnstile(quicks: Iterable[QuickCall]) -> Iterable[tuple[Turnstile, list[QuickCall]]]:
     """Two of them at once are there only while a configuration is taken over."""
     found: dict[Turnstile, list[QuickCall]] = {}
-    latest: Turnstile | None = None
-    together: list[QuickCall] = []
     for quick in quicks:
-        if quick.turnstile is not latest:
-            latest = quick.turnstile
-            assert latest is not None
-            together = found.setdefault(latest, [])
-        together.append(quick)
+        assert quick.turnstile is not None
+        found.setdefault(quick.turnstile, []).append(quick)
     return found.items()

@@ -30,8 +30,8 @@ class CallForm(Protocol):
         """That the call of this decision has succeeded. Whatever else came of it is an entry of its own, for `record`."""
         ...
 
-    def ready(self, now: float, request_id: str, input_hash: str) -> Ready | None:
-        """`decision`, for `AuditLog.add_ready`. None: that cannot be done."""
+    def ready(self, now: float, request_id: str, input_hash: str) -> Ready:
+        """`decision`, for `AuditLog.add_ready`."""
         ...
 
     def ahead(self, decision: str) -> Ready | None:

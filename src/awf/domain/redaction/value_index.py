@@ -7,14 +7,12 @@ through a set in C; only known texts whose bytes were met are searched for.
 
 from __future__ import annotations
 
-from functools import cache
-from struct import Struct
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from awf.domain.redaction.spans import merged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from awf.domain.redaction.spans import Span
 
@@ -22,8 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ValueIndex"]
 
-_FEW = 1 << 10  # bytes; they are taken in one go
-_AT_ONCE = 1 << 18  # so that other threads get their turn
+_AT_ONCE = 1 << 18  # bytes; so that other threads get their turn
 _MIDDLE, _LONG = (
     7,
     15,
@@ -38,12 +35,6 @@ class _Grams(NamedTuple):
     step: int  # every how many of them one is looked up
     owners: Mapping[int, _Families]
     known: frozenset[int]
-
-
-@cache
-def _reader(form: str, count: int) -> Callable[[bytes], tuple[int, ...]]:
-    """Gives the first ones of a text as numbers."""
-    return Struct(f"={count}{form}").unpack_from
 
 
 class ValueIndex:
@@ -64,11 +55,7 @@ class ValueIndex:
         """False only if none of the texts is in there."""
         size = len(data)
         for grams in self._grams:
-            if size <= _FEW:
-                unpacked = _reader(grams.form, size // grams.width)(data)
-                if not grams.known.isdisjoint(unpacked[:: grams.step] if grams.step > 1 else unpacked):
-                    return True
-            elif size <= _AT_ONCE:
+            if size <= _AT_ONCE:
                 view = memoryview(data)[: size & -grams.width].cast(grams.form)
                 if not grams.known.isdisjoint(view[:: grams.step] if grams.step > 1 else view):
                     return True

@@ -201,10 +201,7 @@ class SqliteAudit:
 
     def _new_forms(self, made: Sequence[str]) -> list[LineForm]:
         """Those that have to stand in the file before this, and do not yet."""
-        known = self._known_forms
-        new: list[LineForm] = []
-        if known.issuperset([one[FORM_ID] for one in made]):
-            return new
+        known, new = self._known_forms, []
         for one in made:
             if one[FORM_ID] not in known:
                 form = self._forms.get(one[FORM_ID])

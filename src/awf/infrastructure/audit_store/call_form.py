@@ -14,14 +14,13 @@ followed in the same file. Several stand in one line, with tabs between them. Wh
 from __future__ import annotations
 
 import re
-from zlib import crc32
 
 import msgspec
 
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import decoded_entry, entry_json
 from awf.infrastructure.audit_store.packing import packed
-from awf.infrastructure.audit_store.spill import LINE, line_of
+from awf.infrastructure.audit_store.spill import line_of
 
 __all__ = [
     "AHEAD",
@@ -79,14 +78,9 @@ class LineForm:
             return packed(self._decided(now, request_id, input_hash)).decode()
         return f"d {self.id} {request_id} {int(now * 1e6)} {input_hash}"
 
-    def ready(self, now: float, request_id: str, input_hash: str) -> ReadyLine | None:
-        # Most ids need no expression to be looked at, whose code is seldom at hand.
-        plain = (request_id.isascii() and request_id.replace("-", "0").isalnum()) or _PLAIN(request_id)
-        if not (plain and _FIRST <= now < _LAST):
-            return None
-        said = f"d {self.id} {request_id} {int(now * 1e6)} {input_hash}"
-        data = said.encode()
-        return ReadyLine(said, self.id, LINE % (crc32(data), data))
+    def ready(self, now: float, request_id: str, input_hash: str) -> ReadyLine:
+        said = self.decision(now, request_id, input_hash)
+        return ReadyLine(said, self.id, line_of(said.encode()))
 
     def ahead(self, decision: str) -> ReadyLine | None:
         if decision[0] != "d":

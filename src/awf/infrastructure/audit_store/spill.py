@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
-    "LINE",
     "SUM",
     "Found",
     "Spill",
@@ -38,7 +37,6 @@ __all__ = [
 _READY = 64 * 1024  # of the memory are made ready at a time: the kernel takes longer to do it page by page
 _POPULATE_WRITE = 23  # of madvise(2), since Linux 5.14
 _NAME = re.compile(r"([0-9a-f]{16})-(\d{6,})\.spill")
-LINE = b"%08x %b\n"
 SUM = 9  # eight digits and a blank
 
 
@@ -110,7 +108,7 @@ def _reserve(handle: int, room: int) -> None:
 
 
 def line_of(data: bytes) -> bytes:
-    return LINE % (crc32(data), data)
+    return b"%08x %b\n" % (crc32(data), data)
 
 
 def lines_in(chunk: bytes) -> Iterator[bytes | None]:
