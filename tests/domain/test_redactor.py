@@ -8,7 +8,7 @@ import urllib.parse
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from awf.domain.redaction import MASK, Masker, is_secret_key
@@ -287,6 +287,8 @@ def encodable(value) -> bytes | None:
 
 @settings(max_examples=400, deadline=None)
 @given(_VALUES, _SECRETS, _KEYS, st.sampled_from([(), (r"\bval\w*$",)]))
+@example({'tokenABCDEFGH12345678"': 0}, [], [], ())  # a quotation mark in a key
+@example({'{"tokenABC"x': 0}, [], [], ())
 def test_where_nothing_is_suspicious_nothing_is_redacted(value, secrets, keys, patterns):
     one = redactor(*secrets, keys=keys[:1], patterns=patterns)
     encoded = encodable(value)

@@ -115,3 +115,21 @@ async def test_one_that_meets_a_cancelled_future_does_not_end_all_turns_to_come(
     turn.at_end(lambda: done.append("next turn"))
     await next_turn()
     assert done == ["same turn", "next turn"]
+
+
+async def test_it_says_that_it_is_ending_as_long_as_it_does():
+    turn, seen = LoopTurn(), []
+
+    def looks():
+        seen.append(turn.is_ending)
+
+    def fails():
+        looks()
+        turn.at_end(looks)
+        raise RuntimeError("oh")
+
+    turn.at_end(fails)
+    looks()
+    await next_turn()
+    looks()
+    assert seen == [False, True, True, False]

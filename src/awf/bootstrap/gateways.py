@@ -265,7 +265,7 @@ class GatewayHouse:
         runner = self.walls.runner(server.sandbox, app.cwd) if confined else app.runner
         on_token = functools.partial(app.masker.renew, f"{name}.oauth.token")
         http = functools.partial(app.http, self.turn)
-        return ServerWays(name, server, runner, handed_on(app.environment), http, on_token)
+        return ServerWays(name, server, runner, handed_on(app.environment), http, on_token, self.turn)
 
     def _walls(self, file: GatewayFile) -> Walls:
         from awf.bootstrap.sandboxes import Walls

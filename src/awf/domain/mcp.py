@@ -45,6 +45,7 @@ MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
 MODERN_CODES = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION})
 
+_BACKSLASH = ord("\\")
 RESERVED_META = "io.modelcontextprotocol/"
 CLIENT_INFO: dict[str, Any] = {"name": "awf", "version": __version__}
 
@@ -71,7 +72,7 @@ class Verbatim(dict[str, Any]):
         return (
             len(written) == len(encoded)
             and written.count(b'"') == encoded.count(b'"')
-            and b"\\u" not in written
+            and (_BACKSLASH not in written or b"\\u" not in written)
         )
 
 

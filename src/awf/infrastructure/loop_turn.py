@@ -16,6 +16,7 @@ _log = logging.getLogger("awf.turns")
 
 class LoopTurn:
     def __init__(self) -> None:
+        self.is_ending = False
         self._works: list[Callable[[], None]] = []
 
     def at_end(self, work: Callable[[], None]) -> None:
@@ -25,9 +26,13 @@ class LoopTurn:
 
     def _end(self) -> None:
         """What is asked for meanwhile still belongs to it."""
-        for work in self._works:
-            try:
-                work()
-            except (Exception, asyncio.CancelledError):  # noqa: BLE001  the others have nothing to do with it
-                _log.exception("something at the end of a turn failed")
-        self._works.clear()
+        self.is_ending = True
+        try:
+            for work in self._works:
+                try:
+                    work()
+                except (Exception, asyncio.CancelledError):  # noqa: BLE001  the others have nothing to do with it
+                    _log.exception("something at the end of a turn failed")
+        finally:
+            self._works.clear()
+            self.is_ending = False

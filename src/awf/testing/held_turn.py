@@ -13,12 +13,15 @@ __all__ = ["HeldTurn"]
 class HeldTurn:
     def __init__(self) -> None:
         self.works: list[Callable[[], None]] = []
+        self.is_ending = False
 
     def at_end(self, work: Callable[[], None]) -> None:
         self.works.append(work)
 
     def end(self) -> None:
         """What is asked for meanwhile still belongs to it."""
+        self.is_ending = True
         for work in self.works:
             work()
         self.works.clear()
+        self.is_ending = False

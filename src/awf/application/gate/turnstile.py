@@ -91,6 +91,8 @@ class Turnstile:
 
     def depart(self, passages: Sequence[Passage]) -> bool:
         """They are recorded, and may go. False: none of them may, now."""
+        if len(passages) == 1:
+            return self.depart_alone(passages[0])
         began, log = self._monotonic(), self._recorder.log
         if log is None:
             for passage in passages:

@@ -18,7 +18,7 @@ from awf.domain.errors import AwfError
 from awf.domain.mcp import RpcError
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable
+    from collections.abc import Coroutine, Sequence
 
     from awf.application.gate.gate import Gate
     from awf.application.gate.passage import Passage
@@ -61,8 +61,10 @@ class QuickCalls:
         self._origins = origins
         self._vigil = vigil
         self._turn = turn
+        # Those that wait for the end of the turn: of one turnstile, whatever happens meanwhile to the configuration.
         self._departing: list[QuickCall] = []
-        self._arriving: list[tuple[QuickCall, dict[str, Any]]] = []
+        self._arriving: list[QuickCall] = []
+        self._answers: list[dict[str, Any]] = []  # what came for them
 
     # Out
 
@@ -92,7 +94,8 @@ class QuickCalls:
                 return None
             origin = self._origins.of(client, exchange.headers)
             turnstile = gate.turnstile
-            again = bool(self._departing) and self._departing[-1].turnstile is turnstile
+            departing = self._departing
+            again = bool(departing) and departing[0].turnstile is turnstile
             passage = turnstile.admit(tool, arguments, origin, self._pipeline.new_id(), again)
             if passage is None:
                 return None
@@ -108,7 +111,7 @@ class QuickCalls:
             self, offer, exchange, lane, params, passed, headers, crossing, tell, passage, turnstile
         )
         if passage is not None and turnstile is not None:
-            if self._turn is not None and (self._departing or self._book.running):
+            if self._turn is not None and (again or (self._book.running and not self._departing)):
                 self._wait(quick, self._turn)
                 return quick
             if not turnstile.depart_alone(passage):
@@ -131,19 +134,24 @@ class QuickCalls:
 
     def _depart(self) -> None:
         departing, self._departing = self._departing, []
-        for turnstile, together in _by_turnstile(quick for quick in departing if quick.is_waiting):
-            may_go = False
+        together = [quick for quick in departing if quick.is_waiting]
+        if not together:
+            return
+        passages = [quick.passage for quick in together if quick.passage is not None]
+        turnstile = departing[0].turnstile
+        assert turnstile is not None
+        may_go = False
+        try:
+            may_go = turnstile.depart(passages)
+        except Exception:  # noqa: BLE001  each for itself, then
+            _log.exception("%d calls could not be recorded together", len(together))
+        for quick in together:
             try:
-                may_go = turnstile.depart([quick.passage for quick in together if quick.passage is not None])
-            except Exception:  # noqa: BLE001  each for itself, then
-                _log.exception("%d calls could not be recorded together", len(together))
-            for quick in together:
-                try:
-                    if not (may_go and self._sent(quick)):
-                        self._take_the_long_way(quick, quick.passage if may_go else None)
-                except Exception:  # noqa: BLE001  whoever waits must get an answer
-                    _log.exception("a call of %s could not be sent", quick.offer.tool.name)
-                    quick.fail()
+                if not (may_go and self._sent(quick)):
+                    self._take_the_long_way(quick, quick.passage if may_go else None)
+            except Exception:  # noqa: BLE001  whoever waits must get an answer
+                _log.exception("a call of %s could not be sent", quick.offer.tool.name)
+                quick.fail()
 
     def _sent(self, quick: QuickCall) -> bool:
         offer, exchange, passage = quick.offer, quick.exchange, quick.passage
@@ -183,34 +191,40 @@ class QuickCalls:
         """Whether it arrives with others, at the end of the turn."""
         if self._turn is None or quick.passage is None or quick.observing is not None:
             return False
-        if not (self._arriving or len(self._book.running) > 1) or not quick.offer.published.plan.keeps(raw):
+        arriving = self._arriving
+        if arriving:
+            if arriving[0].turnstile is not quick.turnstile:
+                return False
+        elif len(self._book.running) == 1:
             return False
-        if not self._arriving:
+        if not quick.offer.published.plan.keeps(raw):
+            return False
+        if not arriving:
             self._turn.at_end(self._arrive)
-        self._arriving.append((quick, raw))
+        arriving.append(quick)
+        self._answers.append(raw)
         return True
 
     def _arrive(self) -> None:
-        arriving, self._arriving = self._arriving, []
-        answers = dict(arriving)
-        for turnstile, together in _by_turnstile(answers):
-            plain: list[dict[str, Any] | None] = [None] * len(together)
+        arriving, answers = self._arriving, self._answers
+        self._arriving, self._answers = [], []
+        turnstile = arriving[0].turnstile
+        assert turnstile is not None
+        plain: Sequence[dict[str, Any] | None] = [None] * len(arriving)
+        if len(arriving) > 1:
             try:
-                passages = [quick.passage for quick in together if quick.passage is not None]
-                plain = turnstile.arrive_plainly(
-                    passages, [_crossed(quick, answers[quick]) for quick in together]
-                )
+                passages = [quick.passage for quick in arriving if quick.passage is not None]
+                plain = turnstile.arrive_plainly(passages, list(map(_crossed, arriving, answers)))
             except Exception:  # noqa: BLE001  each for itself, then
-                _log.exception("%d answers could not be looked at together", len(together))
-            for at, quick in enumerate(together):
-                shown = plain[at]
-                try:
-                    if shown is None:
-                        quick.end(answers[quick], None)
-                    else:
-                        quick.pass_on(shown)
-                except Exception:  # noqa: BLE001  the others wait, too
-                    _log.exception("an answer of %s could not be passed on", quick.offer.tool.name)
+                _log.exception("%d answers could not be looked at together", len(arriving))
+        for quick, raw, shown in zip(arriving, answers, plain, strict=True):
+            try:
+                if shown is None:
+                    quick.end(raw, None)
+                else:
+                    quick.pass_on(shown)
+            except Exception:  # noqa: BLE001  the others wait, too
+                _log.exception("an answer of %s could not be passed on", quick.offer.tool.name)
         self._vigil.keep()
 
     def plain(self, quick: QuickCall, plain: dict[str, Any]) -> dict[str, Any]:
@@ -287,12 +301,3 @@ def _crossed(quick: QuickCall, raw: dict[str, Any]) -> dict[str, Any]:
     """As the era of its client has it."""
     crossing = quick.crossing
     return raw if crossing is None else crossed("tools/call", raw, quick.exchange.client, crossing)
-
-
-def _by_turnstile(quicks: Iterable[QuickCall]) -> Iterable[tuple[Turnstile, list[QuickCall]]]:
-    """Two of them at once are there only while a configuration is taken over."""
-    found: dict[Turnstile, list[QuickCall]] = {}
-    for quick in quicks:
-        assert quick.turnstile is not None
-        found.setdefault(quick.turnstile, []).append(quick)
-    return found.items()

@@ -11,6 +11,11 @@ __all__ = ["Turn"]
 
 
 class Turn(Protocol):
+    @property
+    def is_ending(self) -> bool:
+        """Whether that is being done now, so that what is asked for is done in a moment."""
+        ...
+
     def at_end(self, work: Callable[[], None]) -> None:
         """Done when everything that has come in this turn was taken in, in the order in which it was asked for."""
         ...

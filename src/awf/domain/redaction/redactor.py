@@ -38,6 +38,8 @@ _RUNS = bytes(97 if chr(code) in "_-" or (code < 128 and chr(code).isalnum()) el
 _RUN = b"a" * 16
 # The end of one text may be taken for the beginning of a key, so what was looked at is looked at again.
 _KEYS = re.compile(rb'(["\\])(?=([^"\\]*+)\\*+" *+:)')
+# A key with a quotation mark in it, of which the other expression sees only what stands behind that.
+_QUOTED_KEY = re.compile(rb'\\"[^"\\]*+" *+:')
 _BINARY = ("image", "audio")
 _BLOCKS = (
     *_BINARY,
@@ -68,7 +70,7 @@ class Redactor:
         if self._encoded.may_hold(encoded):
             return True
         plain = encoded.translate(FOLDED, _KEEPING_AT)
-        if self._stems.search(plain) is not None or _RUN in encoded.translate(_RUNS):
+        if self._stems.search(plain) is not None or encoded.translate(_RUNS).find(_RUN) >= 0:
             return self._looks_close(encoded, plain, keys)
         if keys and self._names_own(plain, keys):
             return True
@@ -91,7 +93,7 @@ class Redactor:
         self._encoded = _in_json(self._masker.index)
 
     def _looks_close(self, encoded: bytes, plain: bytes, keys: Iterable[str]) -> bool:
-        if b"\\u" in encoded or self._names_own(plain, keys):
+        if b"\\u" in encoded or _QUOTED_KEY.search(encoded) is not None or self._names_own(plain, keys):
             return True
         for before, name in _KEYS.findall(encoded):
             if before == b"\\" or is_secret_key(name.decode("utf-8", "replace")):

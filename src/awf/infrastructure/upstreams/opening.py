@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from awf.domain.mcp_server import McpServer
     from awf.domain.ports.command_runner import CommandRunner
     from awf.domain.ports.http_client import HttpClient
+    from awf.domain.ports.turn import Turn
     from awf.domain.ports.upstream import Guise, Hearer
     from awf.infrastructure.upstreams.channel import Channel
     from awf.infrastructure.upstreams.correlation import Correlation
@@ -66,11 +67,13 @@ class ServerWays:
         environment: Mapping[str, str],
         http: Callable[[], HttpClient],
         on_token: Callable[[str], None] | None = None,
+        turn: Turn | None = None,
     ) -> None:
+        """`turn`: of the loop; what is begun at its end is sent together."""
         self._name = name
         self._server = server
         self._http = http() if server.url is not None else None
-        self._open_channel = _channels(name, server, runner, environment, self._http, on_token)
+        self._open_channel = _channels(name, server, runner, environment, self._http, on_token, turn)
 
     def open(self, guise: Guise, hearer: Hearer) -> McpClient:
         client = _client(
@@ -116,13 +119,14 @@ def _channels(
     environment: Mapping[str, str],
     http: HttpClient | None,
     on_token: Callable[[str], None] | None,
+    turn: Turn | None = None,
 ) -> Callable[[Correlation], Channel]:
     if server.command is not None:
         from awf.infrastructure.upstreams.stdio import StdioChannel
 
         argv = (server.command, *server.args)
         command = Command(argv=argv, cwd=server.cwd or "", env={**environment, **server.env})
-        return lambda correlation: StdioChannel(name, command, runner, correlation)
+        return lambda correlation: StdioChannel(name, command, runner, correlation, turn)
     if http is None:
         raise TypeError("a server at an address needs `http`")
     way, authorization = transport_of(server), _authorization(name, server, http, on_token)

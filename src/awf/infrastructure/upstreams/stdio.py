@@ -1,9 +1,14 @@
-"""A server as a child process: one message per line on its standard input and output."""
+"""A server as a child process: one message per line on its standard input and output.
+
+Calls that are begun together, at the end of a turn of the loop, are written together: each write may wake up the server, which
+takes longer than the writing.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import select
 from typing import TYPE_CHECKING, Any
 
 from awf.domain.errors import AwfError
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
 
     from awf.domain.mcp import Era
     from awf.domain.ports.command_runner import Command, CommandOutcome, CommandRunner, RunningCommand, Stream
+    from awf.domain.ports.turn import Turn
     from awf.infrastructure.upstreams.correlation import Call, Correlation
 
 __all__ = ["StdioChannel"]
@@ -31,8 +37,17 @@ _log = logging.getLogger("awf.upstreams")
 class StdioChannel:
     """Starts the program when it is made."""
 
-    def __init__(self, name: str, command: Command, runner: CommandRunner, correlation: Correlation) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Command,
+        runner: CommandRunner,
+        correlation: Correlation,
+        turn: Turn | None = None,
+    ) -> None:
         self.correlation = correlation
+        self._turn = turn
+        self._gathered: list[Call] = []  # that were begun, and not written yet
         self._name = name
         self._words = LastWords(name)
         self._garbage = 0
@@ -71,7 +86,43 @@ class StdioChannel:
             raise
 
     def begin(self, call: Call) -> bool:
-        return self.alive and self._process.write_now(call.frame + b"\n")
+        if not self.alive:
+            return False
+        turn = self._turn
+        if turn is None or not turn.is_ending or len(call.frame) >= select.PIPE_BUF:
+            return self._process.write_now(call.frame + b"\n")
+        if not self._gathered:
+            turn.at_end(self._send_gathered)
+        self._gathered.append(call)
+        return True
+
+    def _send_gathered(self) -> None:
+        """In pieces that a pipe takes as a whole or not at all: then it is known what the server cannot have read."""
+        gathered, self._gathered = self._gathered, []
+        piece: list[Call] = []
+        size = 0
+        for call in gathered:
+            if call.answer.done():  # cancelled in the same moment
+                continue
+            size += len(call.frame) + 1
+            if size > select.PIPE_BUF:
+                self._send(piece)
+                piece, size = [], len(call.frame) + 1
+            piece.append(call)
+        self._send(piece)
+
+    def _send(self, piece: list[Call]) -> None:
+        if piece and not self._process.write_now(b"".join([call.frame + b"\n" for call in piece])):
+            self._background.start(self._send_later(piece), f"writing to MCP server {self._name}")
+
+    async def _send_later(self, piece: list[Call]) -> None:
+        """The pipe is full, or nobody reads it any more."""
+        for call in piece:
+            if call.answer.done():
+                continue
+            if not await self._process.write(call.frame + b"\n"):
+                self._left = True
+                self.correlation.fail(call, SessionLost())  # it cannot have read what it did not get
 
     def give_up(self, call: Call) -> None:
         if call.cancellable and self.alive:
