@@ -120,6 +120,15 @@ async def test_answers_of_one_turn_are_recorded_in_one_go_before_any_client_has_
     assert await one.has_nothing_open()
 
 
+async def test_the_only_one_of_its_turn_is_recorded_whole_before_its_client_has_it(lab):
+    one = await lab()
+    call = one.call("write", "x")
+    call.on_told = lambda: one.order.append("told")
+    await one.answered(call)
+    assert one.order == [("recorded", 1), ("sent", "write"), ("recorded", 1), "told"]
+    assert await one.has_nothing_open()
+
+
 async def test_a_call_that_is_alone_waits_for_no_turn(lab):
     one = await lab()
     one.slow.release("wait")

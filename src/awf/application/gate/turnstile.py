@@ -19,7 +19,7 @@ from awf.application.gate.output_limits import limited
 from awf.application.gate.passage import Passage
 from awf.application.tools.pipeline import error_code
 from awf.domain.audit import AuditUnavailable
-from awf.domain.canonical import canonical, canonical_line, canonical_lines, plainly
+from awf.domain.canonical import canonical, canonical_line, canonical_lines, needs_no_look, plainly
 from awf.domain.errors import AwfError
 from awf.domain.label import PLAIN
 from awf.domain.mcp import Verbatim
@@ -141,13 +141,15 @@ class Turnstile:
 
         None: it is not so plain, or cannot be recorded now. Nothing has happened with that one then.
         """
+        if len(passages) == 1:
+            return [self._arrived_plainly(passages[0], answers[0])]
         joined, lines = canonical_lines(answers)
         suspicious = self._redactor.suspects(joined, lines)
         now, moment, state = self._clock(), self._monotonic(), self._state()
         plain: list[dict[str, Any] | None] = []
         made = []
-        for at, passage in enumerate(passages):
-            raw, encoded, form = answers[at], lines[at], passage.form
+        for at, (passage, raw, encoded) in enumerate(zip(passages, answers, lines, strict=True)):
+            form = passage.form
             if form is None or at in suspicious or not self._is_plain(passage, raw, encoded, state):
                 plain.append(None)
                 continue
@@ -157,8 +159,20 @@ class Turnstile:
         if made and not self._added(made):
             return [None] * len(passages)
         return [
-            None if raw is None else _shown(passages[at].tool, raw, lines[at]) for at, raw in enumerate(plain)
+            None if raw is None else _shown(passage.tool, raw, encoded)
+            for passage, raw, encoded in zip(passages, plain, lines, strict=True)
         ]
+
+    def _arrived_plainly(self, passage: Passage, raw: dict[str, Any]) -> dict[str, Any] | None:
+        """The only one of its turn, while others are on their way."""
+        form, encoded = passage.form, canonical_line(raw)
+        if form is None or self._redactor.suspicious(encoded):
+            return None
+        if not self._is_plain(passage, raw, encoded, self._state()):
+            return None
+        taken, output = int((self._monotonic() - passage.began) * 1000), sha256(encoded).hexdigest()
+        made = form.call(passage.recorded, self._clock(), taken, output)
+        return _shown(passage.tool, raw, encoded) if self._added((made,)) else None
 
     # A call by itself: somebody waits for it, so that everything is done beforehand or afterwards that can be
 
@@ -203,13 +217,14 @@ class Turnstile:
             encoded = plainly(raw)
         except Exception:  # noqa: BLE001  whatever it is, the other way can write it
             return None
-        if self._redactor.holds_values(encoded) or not self._is_plain(passage, raw, encoded, self._state()):
+        state = self._state() if passage.tool.told is not None else None  # which is asked for only then
+        if self._redactor.holds_values(encoded) or not self._is_plain(passage, raw, encoded, state):
             return None
         try:
             log.add_ready(ahead)
         except AuditUnavailable:
             return None
-        passage.ended, passage.answer = self._monotonic(), raw
+        passage.ended, passage.answer, passage.written = self._monotonic(), raw, encoded
         return _shown(passage.tool, raw, encoded)
 
     def settle(self, passage: Passage) -> None:
@@ -219,10 +234,11 @@ class Turnstile:
             return
         passage.answer = None
         try:
-            told = {key: answer[key] for key in answer if key != "_meta"}
-            encoded = canonical_line(told)
+            encoded = passage.written
+            if not needs_no_look(encoded):
+                encoded = canonical(_without_label(answer))
             if self._redactor.suspicious(encoded):
-                encoded = canonical(self._redactor.redacted(told))
+                encoded = canonical(self._redactor.redacted(_without_label(answer)))
             taken = int((passage.ended - passage.began) * 1000)
             log.complete(form.call(passage.recorded, self._clock(), taken, sha256(encoded).hexdigest()))
         except Exception as error:  # noqa: BLE001  the client has its answer
@@ -261,6 +277,11 @@ class Turnstile:
         except AuditUnavailable:
             return False
         return True
+
+
+def _without_label(answer: dict[str, Any]) -> dict[str, Any]:
+    """As it came: it had no `_meta` of its own."""
+    return {key: answer[key] for key in answer if key != "_meta"}
 
 
 def _shown(tool: GatedTool, raw: dict[str, Any], encoded: bytes) -> dict[str, Any]:

@@ -211,12 +211,11 @@ class QuickCalls:
         turnstile = arriving[0].turnstile
         assert turnstile is not None
         plain: Sequence[dict[str, Any] | None] = [None] * len(arriving)
-        if len(arriving) > 1:
-            try:
-                passages = [quick.passage for quick in arriving if quick.passage is not None]
-                plain = turnstile.arrive_plainly(passages, list(map(_crossed, arriving, answers)))
-            except Exception:  # noqa: BLE001  each for itself, then
-                _log.exception("%d answers could not be looked at together", len(arriving))
+        try:
+            passages = [quick.passage for quick in arriving if quick.passage is not None]
+            plain = turnstile.arrive_plainly(passages, list(map(_crossed, arriving, answers)))
+        except Exception:  # noqa: BLE001  each for itself, then
+            _log.exception("%d answers could not be looked at together", len(arriving))
         for quick, raw, shown in zip(arriving, answers, plain, strict=True):
             try:
                 if shown is None:

@@ -59,7 +59,7 @@ class Redactor:
         self._custom = CustomPatterns(patterns)
         self._has_custom = bool(self._custom)
         self._seen: object = None  # the state of the masker at which
-        self._encoded = ValueIndex(())  # was made: its spellings in JSON
+        self._may_hold = ValueIndex(()).may_hold  # was made: of its spellings in JSON
 
     # -- the way of every call ---------------------------------------------------------------------------------------
 
@@ -67,7 +67,7 @@ class Redactor:
         """Whether `redacted` may change what this is the JSON of: as msgspec writes it, or RFC 8785."""
         if self._masker.state is not self._seen:
             self._look_anew()
-        if self._encoded.may_hold(encoded):
+        if self._may_hold(encoded):
             return True
         plain = encoded.translate(FOLDED, _KEEPING_AT)
         if self._stems.search(plain) is not None or encoded.translate(_RUNS).find(_RUN) >= 0:
@@ -86,11 +86,11 @@ class Redactor:
         """Whether a known secret may be in what this is the JSON of."""
         if self._masker.state is not self._seen:
             self._look_anew()
-        return self._encoded.may_hold(encoded)
+        return self._may_hold(encoded)
 
     def _look_anew(self) -> None:
         self._seen = self._masker.state
-        self._encoded = _in_json(self._masker.index)
+        self._may_hold = _in_json(self._masker.index).may_hold
 
     def _looks_close(self, encoded: bytes, plain: bytes, keys: Iterable[str]) -> bool:
         if b"\\u" in encoded or _QUOTED_KEY.search(encoded) is not None or self._names_own(plain, keys):

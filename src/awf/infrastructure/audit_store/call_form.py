@@ -53,7 +53,7 @@ def names_form(record: str) -> bool:
     return record.startswith(("d ", "a ", "c "))
 
 
-class ReadyLine(msgspec.Struct, frozen=True):
+class ReadyLine(msgspec.Struct, frozen=True, gc=False):
     """A `Ready`."""
 
     said: str
@@ -68,6 +68,7 @@ class LineForm:
     def __init__(self, number: int, entry: AuditEntry) -> None:
         self._entry = entry
         self.id = f"{number & 0xFFFFFFFF:08x}"
+        self._head = f"d {self.id}"
 
     def definition(self) -> str:
         """Stands in a spill file before all that name it."""
@@ -76,7 +77,7 @@ class LineForm:
     def decision(self, now: float, request_id: str, input_hash: str) -> str:
         if not (_FIRST <= now < _LAST and _PLAIN(request_id)):
             return packed(self._decided(now, request_id, input_hash)).decode()
-        return f"d {self.id} {request_id} {int(now * 1e6)} {input_hash}"
+        return f"{self._head} {request_id} {int(now * 1e6)} {input_hash}"
 
     def ready(self, now: float, request_id: str, input_hash: str) -> ReadyLine:
         said = self.decision(now, request_id, input_hash)
