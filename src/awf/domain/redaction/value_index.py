@@ -7,14 +7,12 @@ through a set in C; only known texts whose bytes were met are searched for.
 
 from __future__ import annotations
 
-from functools import cache
-from struct import Struct
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from awf.domain.redaction.spans import merged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from awf.domain.redaction.spans import Span
 
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["ValueIndex"]
 
 _AT_ONCE = 1 << 18  # bytes; so that other threads get their turn
-_SHORT = 2048  # bytes; below that the numbers are taken in one go
 _MIDDLE, _LONG = (
     7,
     15,
@@ -38,7 +35,6 @@ class _Grams(NamedTuple):
     step: int  # every how many of them one is looked up
     owners: Mapping[int, _Families]
     known: frozenset[int]
-    words: Sequence[Callable[[bytes], tuple[int, ...]]]  # the first so many of a text
 
 
 class ValueIndex:
@@ -59,9 +55,9 @@ class ValueIndex:
         """False only if none of the texts is in there."""
         size = len(data)
         for grams in self._grams:
-            if size < _SHORT:
-                words = grams.words[size // grams.width](data)
-                if not grams.known.isdisjoint(words[:: grams.step] if grams.step > 1 else words):
+            if size <= _AT_ONCE:
+                view = memoryview(data)[: size & -grams.width].cast(grams.form)
+                if not grams.known.isdisjoint(view[:: grams.step] if grams.step > 1 else view):
                     return True
             elif self._met(grams, data):
                 return True
@@ -151,9 +147,4 @@ def _grams(form: Literal["I", "Q"], width: int, families: _Families) -> _Grams:
         for offset in range(width * step):
             (gram,) = memoryview(root[offset : offset + width]).cast(form)
             owners.setdefault(gram, {})[root] = family
-    return _Grams(form, width, step, owners, frozenset(owners), _words(form, width))
-
-
-@cache
-def _words(form: Literal["I", "Q"], width: int) -> Sequence[Callable[[bytes], tuple[int, ...]]]:
-    return [Struct(f"={count}{form}").unpack_from for count in range(_SHORT // width)]
+    return _Grams(form, width, step, owners, frozenset(owners))
