@@ -41,6 +41,16 @@ _BEGUN = rb"([A-Za-z0-9._:-]+) ([0-9]{16})"
 _decision = re.compile(_BEGUN + _HASH).fullmatch
 _call = re.compile(_BEGUN + _HASH + rb" ([0-9]{16}) (-?[0-9]+)" + _HASH).fullmatch
 _ahead = re.compile(rb"a [0-9a-f]{8} " + _BEGUN + _HASH).fullmatch
+# The same for a whole line of decisions, or of calls: what both say, and its words.
+_decisions = re.compile(rb"(?:\A|(?<=\t))d( [0-9a-f]{8} ([^ \t]+) [^\t]*)").findall
+_calls = re.compile(
+    rb"(?:\A|(?<=\t))c( ([0-9a-f]{8}) "
+    + _BEGUN
+    + _HASH
+    + rb") ([0-9]{16}) (-?[0-9]+)"
+    + _HASH
+    + rb"(?=\t|\Z)"
+).findall
 _BETWEEN = BETWEEN.encode()
 
 
@@ -95,7 +105,9 @@ class _Reading:
         self._forms = forms
         self._before = before
         self._undefined: set[bytes] = set()  # forms that were looked for in vain
-        self._begun: dict[bytes, tuple[int, bytes]] = {}  # request → the place of its decision, and its words
+        self._begun: dict[
+            bytes, tuple[int, bytes]
+        ] = {}  # request → the place of its decision, and what it says
         self._waiting: dict[
             bytes, int
         ] = {}  # request → the place of its decision, where that was made an item
@@ -132,13 +144,50 @@ class _Reading:
         request = _named(data)
         if request in self._begun:
             raise ValueError("a second decision of one call")
-        self._begun[request] = len(self.kept), data
+        self._begun[request] = len(self.kept), data[1:]
         self.kept.append(None)
+
+    def _take_decisions(self, line: bytes) -> bool:
+        """All of one line, if that says nothing else. False: nothing was taken."""
+        found, begun, kept = _decisions(line), self._begun, self.kept
+        if self._ahead or len(found) != line.count(_BETWEEN) + 1:
+            return False
+        if not begun.keys().isdisjoint([request for _, request in found]):
+            return False
+        before = len(begun)
+        begun.update({request: (place, said) for place, (said, request) in enumerate(found, len(kept))})
+        if len(begun) != before + len(found):  # two of one call; begin again, one by one
+            for _, request in found:
+                begun.pop(request, None)
+            return False
+        kept.extend([None] * len(found))
+        return True
+
+    def _take_calls(self, line: bytes) -> bool:
+        """The same for calls."""
+        found, begun, kept = _calls(line), self._begun, self.kept
+        if self._ahead or len(found) != line.count(_BETWEEN) + 1:
+            return False
+        latest, form = b"", None
+        for said, name, request, moment, given, ended, taken, output in found:
+            known = begun.get(request)
+            try:
+                if form is None or name != latest:
+                    latest, form = name, self._form(name)
+                if known is not None and known[1] == said:
+                    del begun[request]
+                    kept.append(form.call(request, moment, given, ended, taken, output))
+                else:
+                    self._take_call(CALL + said, (request, moment, given, ended, taken, output))
+            except (ValueError, msgspec.DecodeError):
+                form = None
+                self._tell_damage()
+        return True
 
     def _take_call(self, data: bytes, words: tuple[bytes, ...]) -> None:
         form, kept = self._form(data[2:10]), self.kept
         known = self._begun.get(words[0])
-        if known is not None and data.startswith(known[1][1:], 1):
+        if known is not None and data.startswith(known[1], 1):
             del self._begun[words[0]]
             kept.append(form.call(*words))
             return
@@ -161,7 +210,8 @@ class _Reading:
 
     def _make(self, request: bytes) -> None:
         """A decision by itself, at its place."""
-        place, data = self._begun.pop(request)
+        place, said = self._begun.pop(request)
+        data = DECISION + said
         try:
             found = _decision(data, 11)
             if found is None:
@@ -178,6 +228,9 @@ class _Reading:
         """None: one that does not have its checksum. What is damaged is told, not passed over."""
         if line is None:
             self._tell_damage()
+            return
+        kind = line[:1]
+        if (kind == CALL and self._take_calls(line)) or (kind == DECISION and self._take_decisions(line)):
             return
         for data in line.split(_BETWEEN):
             try:
