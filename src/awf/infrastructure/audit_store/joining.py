@@ -44,13 +44,8 @@ _ahead = re.compile(rb"a [0-9a-f]{8} " + _BEGUN + _HASH).fullmatch
 # The same for a whole line of decisions, or of calls: what both say, and its words.
 _decisions = re.compile(rb"(?:\A|(?<=\t))d( [0-9a-f]{8} ([^ \t]+) [^\t]*)").findall
 _calls = re.compile(
-    rb"(?:\A|(?<=\t))c( ([0-9a-f]{8}) "
-    + _BEGUN
-    + _HASH
-    + rb") ([0-9]{16}) (-?[0-9]+)"
-    + _HASH
-    + rb"(?=\t|\Z)"
-).findall
+    rb"(?:\A|(?<=\t))c( ([0-9a-f]{8}) " + _BEGUN + _HASH + rb") ([0-9]{16}) (-?[0-9]+)" + _HASH + rb"(?=\t|\Z)"
+).findall  # fmt: skip
 _BETWEEN = BETWEEN.encode()
 
 
@@ -105,9 +100,7 @@ class _Reading:
         self._forms = forms
         self._before = before
         self._undefined: set[bytes] = set()  # forms that were looked for in vain
-        self._begun: dict[
-            bytes, tuple[int, bytes]
-        ] = {}  # request → the place of its decision, and what it says
+        self._begun: dict[bytes, tuple[int, bytes]] = {}  # request → where its decision is, and what it says
         self._waiting: dict[
             bytes, int
         ] = {}  # request → the place of its decision, where that was made an item
