@@ -134,10 +134,12 @@ async def test_one_at_the_limit_of_a_pipe_is_sent_as_a_whole_or_not_at_all(bench
         assert len(await bench.said([(pending, told)])) == 1
 
 
-async def test_one_that_is_cancelled_meanwhile_is_never_sent(bench, arrived):
+async def test_one_that_is_cancelled_meanwhile_is_never_heard_of(bench, arrived, received, tmp_path):
     begun = bench.begin("a", "b", "c", then=lambda begun: begun[1][0].cancel())
     assert await bench.said([begun[0], begun[2]]) == ["a", "c"] == arrived()
     assert not begun[1][1].done()
+    assert await bench.said(bench.begin("d")) == ["d"]  # nothing was on its way behind them
+    assert [one for one in received(tmp_path / "log") if one.get("method") == "notifications/cancelled"] == []
 
 
 async def test_where_the_pipe_is_full_they_wait_for_it_and_none_is_lost_or_doubled(bench, arrived):

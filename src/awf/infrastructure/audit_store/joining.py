@@ -142,18 +142,12 @@ class _Reading:
 
     def _take_decisions(self, line: bytes) -> bool:
         """All of one line, if that says nothing else. False: nothing was taken."""
-        found, begun, kept = _decisions(line), self._begun, self.kept
-        if self._ahead or len(found) != line.count(_BETWEEN) + 1:
+        found, count = _decisions(line), line.count(_BETWEEN) + 1
+        begun = {request: (place, said) for place, (said, request) in enumerate(found, len(self.kept))}
+        if self._ahead or len(begun) != count or not self._begun.keys().isdisjoint(begun):
             return False
-        if not begun.keys().isdisjoint([request for _, request in found]):
-            return False
-        before = len(begun)
-        begun.update({request: (place, said) for place, (said, request) in enumerate(found, len(kept))})
-        if len(begun) != before + len(found):  # two of one call; begin again, one by one
-            for _, request in found:
-                begun.pop(request, None)
-            return False
-        kept.extend([None] * len(found))
+        self._begun.update(begun)
+        self.kept += [None] * count
         return True
 
     def _take_calls(self, line: bytes) -> bool:

@@ -102,8 +102,6 @@ class StdioChannel:
         piece: list[Call] = []
         size = 0
         for call in gathered:
-            if call.answer.done():  # cancelled in the same moment
-                continue
             size += len(call.frame) + 1
             if size > select.PIPE_BUF:
                 self._send(piece)
@@ -125,7 +123,9 @@ class StdioChannel:
                 self.correlation.fail(call, SessionLost())  # it cannot have read what it did not get
 
     def give_up(self, call: Call) -> None:
-        if call.cancellable and self.alive:
+        if call in self._gathered:  # the server has not heard of it
+            self._gathered.remove(call)
+        elif call.cancellable and self.alive:
             self._told_off(call)
 
     async def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
