@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import entry_json
-from awf.infrastructure.audit_store import joining
+from awf.infrastructure.audit_store import spilled_records
 from awf.infrastructure.audit_store.call_form import LineForm
-from awf.infrastructure.audit_store.joining import Begun, SpillForms, items_of
+from awf.infrastructure.audit_store.joining import Begun
 from awf.infrastructure.audit_store.spill import line_of
+from awf.infrastructure.audit_store.spilled_records import SpillForms, items_of
 
 MOMENT = 1700000000.125
 FORMS = [
@@ -53,7 +54,7 @@ def test_a_line_of_many_records_says_what_they_say_one_by_one(lines):
     found = items(lines)
     with pytest.MonkeyPatch.context() as patched:
         for way in ("_take_calls", "_take_decisions"):
-            patched.setattr(joining._Reading, way, lambda *_: False)
+            patched.setattr(spilled_records._Reading, way, lambda *_: False)
         assert found == items(lines)
 
 

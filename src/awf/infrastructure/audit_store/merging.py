@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import GENESIS, entry_json, record_hash
-from awf.infrastructure.audit_store.joining import Begun, SpillForms, items_of, owing
+from awf.infrastructure.audit_store.joining import Begun
 from awf.infrastructure.audit_store.spill import Found, held_by_nobody, spill_files, whole_lines, writer_of
+from awf.infrastructure.audit_store.spilled_records import SpillForms, items_of, owing
 
 if TYPE_CHECKING:
     import sqlite3
