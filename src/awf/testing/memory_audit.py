@@ -115,6 +115,19 @@ class _Form:
         own = {"created_at": now, "request_id": request_id, "input_hash": input_hash}
         return entry_json(msgspec.structs.replace(self._entry, **own)).decode()
 
+    def decisions(self, now: float, request_ids: Sequence[str], input_hashes: Sequence[str]) -> list[str]:
+        return [self.decision(now, *call) for call in zip(request_ids, input_hashes, strict=True)]
+
+    def calls(
+        self,
+        now: float,
+        request_ids: Sequence[str],
+        durations_ms: Sequence[int],
+        output_hashes: Sequence[str],
+    ) -> list[str]:
+        calls = zip(request_ids, durations_ms, output_hashes, strict=True)
+        return [self.call(self.decision(now, one, ""), now, taken, output) for one, taken, output in calls]
+
     def ready(self, now: float, request_id: str, input_hash: str) -> _Ready:
         return _Ready(self.decision(now, request_id, input_hash))
 

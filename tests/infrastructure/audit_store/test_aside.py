@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -388,6 +389,14 @@ def test_signals_of_a_terminal_are_not_for_it_and_it_leaves_in_order_when_told_t
     log.record(told(reason="three"))
     until(lambda: seen(bench) == ["one", "two", "three"], "the third")
     assert warnings_in(caplog) == []
+
+
+def test_it_gives_way_to_calls(hurried):
+    process = worker(hurried)
+    assert process.nice() > psutil.Process().nice()
+    group = Path(f"/proc/{process.pid}/autogroup")
+    if group.exists():  # then that of its session counts
+        assert not group.read_text("ascii").rstrip().endswith(" nice 0")
 
 
 def test_nothing_is_left_of_it_when_the_log_is_closed(bench, told):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from awf.application.gate.releasing import Releasing
     from awf.domain.label import Label
     from awf.domain.policy import Decision
-    from awf.domain.ports.audit_log import AuditLog
+    from awf.domain.ports.audit_log import AuditLog, CallForm
     from awf.domain.tool import ToolResult
 
 __all__ = ["Turnstile"]
@@ -102,24 +102,27 @@ class Turnstile:
             return False
         self._log = log
         joined, lines = canonical_lines([passage.arguments for passage in passages])
-        suspicious = self._redactor.suspects(joined, lines)
-        made = []
-        latest: tuple[Clearance | None, Decision | None] = None, None
-        for at, passage in enumerate(passages):
-            encoded = passage.exact = lines[at]
-            if at in suspicious:
-                encoded = canonical(self._redactor.redacted(passage.arguments))
-            clearance, decision = passage.clearance, passage.decision
-            if clearance is not latest[0] or decision is not latest[1]:
+        kept = lines
+        if suspicious := self._redactor.suspects(joined, lines):
+            kept = list(lines)
+            for at in suspicious:
+                kept[at] = canonical(self._redactor.redacted(passages[at].arguments))
+        groups: dict[CallForm, tuple[list[str], list[str]]] = {}
+        clearance: Clearance | None = None
+        decision: Decision | None = None
+        for passage, exact, hashed in zip(passages, lines, map(sha256, kept), strict=True):
+            if passage.clearance is not clearance or passage.decision is not decision:
+                clearance, decision = passage.clearance, passage.decision
                 assert clearance is not None
                 assert decision is not None
-                latest = clearance, decision
                 form = clearance.form(passage, decision, log)
-            passage.began, passage.form = began, form
-            given = passage.input_hash = sha256(encoded).hexdigest()
-            recorded = passage.recorded = form.decision(passage.decided_at, passage.request_id, given)
-            made.append(recorded)
-        return self._added(made)
+                ids, hashes = groups.setdefault(form, ([], []))
+            given = hashed.hexdigest()
+            passage.began, passage.exact, passage.input_hash, passage.form = began, exact, given, form
+            ids.append(passage.request_id)
+            hashes.append(given)
+        now = passages[0].decided_at  # of the turn
+        return self._added([one for form, calls in groups.items() for one in form.decisions(now, *calls)])
 
     def arrive(self, passage: Passage, result: ToolResult) -> ToolResult | None:
         """What the agent gets. None: that takes longer; `Gate.arrived` is the way."""
@@ -131,7 +134,7 @@ class Turnstile:
         if form is None or error:
             entry = effect_entry(passage, self._clock(), taken, error, output)
             return released.result if self._recorder.record_now(entry) else None
-        ended = form.call(passage.recorded, self._clock(), taken, output)
+        ended = form.call(_recorded(passage, form), self._clock(), taken, output)
         return released.result if self._added([ended]) else None
 
     def arrive_plainly(
@@ -145,17 +148,23 @@ class Turnstile:
             return [self._arrived_plainly(passages[0], answers[0])]
         joined, lines = canonical_lines(answers)
         suspicious = self._redactor.suspects(joined, lines)
-        now, moment, state = self._clock(), self._monotonic(), self._state()
-        plain: list[dict[str, Any] | None] = []
-        made = []
+        moment, state = self._monotonic(), self._state()
+        plain: list[dict[str, Any] | None] = [None] * len(passages)
+        groups: dict[CallForm, tuple[list[str], list[int], list[str]]] = {}
+        latest: CallForm | None = None
         for at, (passage, raw, encoded) in enumerate(zip(passages, answers, lines, strict=True)):
             form = passage.form
             if form is None or at in suspicious or not self._is_plain(passage, raw, encoded, state):
-                plain.append(None)
                 continue
-            taken, output = int((moment - passage.began) * 1000), sha256(encoded).hexdigest()
-            made.append(form.call(passage.recorded, now, taken, output))
-            plain.append(raw)
+            if form is not latest:
+                latest = form
+                ids, times, hashes = groups.setdefault(form, ([], [], []))
+            ids.append(passage.request_id)
+            times.append(int((moment - passage.began) * 1000))
+            hashes.append(sha256(encoded).hexdigest())
+            plain[at] = raw
+        now = self._clock()
+        made = [one for form, calls in groups.items() for one in form.calls(now, *calls)]
         if made and not self._added(made):
             return [None] * len(passages)
         return [
@@ -171,7 +180,7 @@ class Turnstile:
         if not self._is_plain(passage, raw, encoded, self._state()):
             return None
         taken, output = int((self._monotonic() - passage.began) * 1000), sha256(encoded).hexdigest()
-        made = form.call(passage.recorded, self._clock(), taken, output)
+        made = form.call(_recorded(passage, form), self._clock(), taken, output)
         return _shown(passage.tool, raw, encoded) if self._added((made,)) else None
 
     # A call by itself: somebody waits for it, so that everything is done beforehand or afterwards that can be
@@ -203,7 +212,7 @@ class Turnstile:
     def foresee(self, passage: Passage) -> None:
         """It is under way: make ready what will be recorded if it succeeds."""
         if passage.form is not None:
-            passage.ahead = passage.form.ahead(passage.recorded)
+            passage.ahead = passage.form.ahead(_recorded(passage, passage.form))
 
     def arrive_alone(self, passage: Passage, raw: dict[str, Any]) -> dict[str, Any] | None:
         """`arrive_plainly` for one by itself. The rest of it is recorded by `settle`, when the client has it."""
@@ -240,7 +249,8 @@ class Turnstile:
             if self._redactor.suspicious(encoded):
                 encoded = canonical(self._redactor.redacted(_without_label(answer)))
             taken = int((passage.ended - passage.began) * 1000)
-            log.complete(form.call(passage.recorded, self._clock(), taken, sha256(encoded).hexdigest()))
+            output = sha256(encoded).hexdigest()
+            log.complete(form.call(_recorded(passage, form), self._clock(), taken, output))
         except Exception as error:  # noqa: BLE001  the client has its answer
             _log.warning("a call of %s is recorded without its hash: %s", passage.tool.facts.id, error)
 
@@ -277,6 +287,11 @@ class Turnstile:
         except AuditUnavailable:
             return False
         return True
+
+
+def _recorded(passage: Passage, form: CallForm) -> str:
+    """Its decision, in words that were not needed where it was recorded with others."""
+    return passage.recorded or form.decision(passage.decided_at, passage.request_id, passage.input_hash)
 
 
 def _without_label(answer: dict[str, Any]) -> dict[str, Any]:

@@ -273,5 +273,5 @@ class QuickCall:
         finally:
             if self.owed is not None:
                 self.owed.ended(self.entry, "ok")
-            if self.passage is not None and self.turnstile is not None:
+            if self.passage is not None and self.passage.answer is not None and self.turnstile is not None:
                 self.turnstile.settle(self.passage)

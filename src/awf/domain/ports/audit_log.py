@@ -30,6 +30,20 @@ class CallForm(Protocol):
         """That the call of this decision has succeeded. Whatever else came of it is an entry of its own, for `record`."""
         ...
 
+    def decisions(self, now: float, request_ids: Sequence[str], input_hashes: Sequence[str]) -> list[str]:
+        """The same for many that were decided together."""
+        ...
+
+    def calls(
+        self,
+        now: float,
+        request_ids: Sequence[str],
+        durations_ms: Sequence[int],
+        output_hashes: Sequence[str],
+    ) -> list[str]:
+        """The same for many that have succeeded, however their decisions were recorded."""
+        ...
+
     def ready(self, now: float, request_id: str, input_hash: str) -> Ready:
         """`decision`, for `AuditLog.add_ready`."""
         ...

@@ -165,10 +165,17 @@ class _Stopped(Exception):  # noqa: N818  it is none
     """By a signal."""
 
 
+def _be_modest() -> None:
+    """Linux compares sessions before processes, where it has a group for each: then being nice in one's own tells nobody."""
+    os.nice(_MODEST)
+    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w", encoding="ascii") as group:
+        group.write(str(_MODEST))
+
+
 def main() -> NoReturn:
     for number in (signal.SIGINT, signal.SIGHUP):  # those are meant for the one who asks
         signal.signal(number, signal.SIG_IGN)
-    os.nice(_MODEST)
+    _be_modest()
     worker = Worker(sys.argv[1], 0, 1)
     signal.signal(signal.SIGTERM, worker.stop)
     worker.serve()

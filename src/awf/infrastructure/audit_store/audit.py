@@ -184,7 +184,8 @@ class SqliteAudit:
         if self._waiting + len(line) > self._limit:
             raise AuditUnavailable("too much waits to be merged into the audit's database")
         pending = self._put(spill, line)
-        self._known_forms.update(form.id for form in new)
+        if new:
+            self._known_forms.update(form.id for form in new)
         return pending
 
     def _put(self, spill: Spill, line: bytes) -> int:

@@ -5,6 +5,8 @@ is its own:
     d FORM REQUEST TIME INPUT                               a decision; times are in microseconds
     a FORM REQUEST TIME INPUT                               it has succeeded: this is ahead of the next
     c FORM REQUEST TIME INPUT ENDED MILLISECONDS OUTPUT     the whole call
+    D FORM TIME (REQUEST INPUT)+                            decisions of one turn
+    C FORM ENDED (REQUEST MILLISECONDS OUTPUT)+             calls that have succeeded, of one turn
 
 What is ahead is made ready while the call is under way, and counts only where the writer was ended before the whole call
 followed in the same file. Several stand in one line, with tabs between them. Whoever merges them makes of each what
@@ -14,6 +16,7 @@ followed in the same file. Several stand in one line, with tabs between them. Wh
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,11 +25,16 @@ from awf.domain.audit_chain import decoded_entry, entry_json
 from awf.infrastructure.audit_store.packing import packed
 from awf.infrastructure.audit_store.spill import line_of
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 __all__ = [
     "AHEAD",
     "BETWEEN",
     "CALL",
+    "CALLS",
     "DECISION",
+    "DECISIONS",
     "FORM",
     "FORM_ID",
     "LineForm",
@@ -35,13 +43,14 @@ __all__ = [
     "names_form",
 ]
 
-FORM, DECISION, AHEAD, CALL = b"f", b"d", b"a", b"c"
+FORM, DECISION, AHEAD, CALL, DECISIONS, CALLS = b"f", b"d", b"a", b"c", b"D", b"C"
 # Bytes by which a whole call is longer than what is ahead of it, at most: two numbers and a hash.
 _WHOLE = 128
 BETWEEN = "\t"  # never in JSON as it is
 FORM_ID = slice(2, 10)
 # Of an id that stands for itself, in JSON and between blanks.
 _PLAIN = re.compile(r"[A-Za-z0-9._:-]+").fullmatch
+_ALL_PLAIN = re.compile(r"[A-Za-z0-9._:\n-]+").fullmatch
 # Times that are simple to write: sixteen digits of microseconds, and a double for each.
 _FIRST, _LAST = 1e9, 4e9
 # Found again in the JSON, since nothing else in it can look so: quotes in texts are escaped.
@@ -50,7 +59,7 @@ _TIME, _REQUEST, _INPUT, _OUTPUT, _TAKEN = 1794.0625, "request", "input", "outpu
 
 def names_form(record: str) -> bool:
     """Whether it is not an entry by itself."""
-    return record.startswith(("d ", "a ", "c "))
+    return record.startswith(("d ", "a ", "c ", "D ", "C "))
 
 
 class ReadyLine(msgspec.Struct, frozen=True, gc=False):
@@ -68,7 +77,6 @@ class LineForm:
     def __init__(self, number: int, entry: AuditEntry) -> None:
         self._entry = entry
         self.id = f"{number & 0xFFFFFFFF:08x}"
-        self._head = f"d {self.id}"
 
     def definition(self) -> str:
         """Stands in a spill file before all that name it."""
@@ -77,7 +85,30 @@ class LineForm:
     def decision(self, now: float, request_id: str, input_hash: str) -> str:
         if not (_FIRST <= now < _LAST and _PLAIN(request_id)):
             return packed(self._decided(now, request_id, input_hash)).decode()
-        return f"{self._head} {request_id} {int(now * 1e6)} {input_hash}"
+        return f"d {self.id} {request_id} {int(now * 1e6)} {input_hash}"
+
+    def decisions(self, now: float, request_ids: Sequence[str], input_hashes: Sequence[str]) -> list[str]:
+        if not (_FIRST <= now < _LAST and _are_plain(request_ids)):
+            return [self.decision(now, *call) for call in zip(request_ids, input_hashes, strict=True)]
+        words = [""] * (2 * len(request_ids))
+        words[::2], words[1::2] = request_ids, input_hashes
+        return [f"D {self.id} {int(now * 1e6)} {' '.join(words)}"]
+
+    def calls(
+        self,
+        now: float,
+        request_ids: Sequence[str],
+        durations_ms: Sequence[int],
+        output_hashes: Sequence[str],
+    ) -> list[str]:
+        if not (_FIRST <= now < _LAST and _are_plain(request_ids)):
+            return [
+                packed(_effect(self._entry, request_id, now, taken, output)).decode()
+                for request_id, taken, output in zip(request_ids, durations_ms, output_hashes, strict=True)
+            ]
+        words = [""] * (3 * len(request_ids))
+        words[::3], words[1::3], words[2::3] = request_ids, map(str, durations_ms), output_hashes
+        return [f"C {self.id} {int(now * 1e6)} {' '.join(words)}"]
 
     def ready(self, now: float, request_id: str, input_hash: str) -> ReadyLine:
         said = self.decision(now, request_id, input_hash)
@@ -93,11 +124,10 @@ class LineForm:
     def call(self, decision: str, now: float, duration_ms: int, output_hash: str) -> str:
         if decision[0] == "d" and _FIRST <= now < _LAST:
             return f"c{decision[1:]} {int(now * 1e6)} {duration_ms} {output_hash}"
-        if decision[0] == "d":
-            call = msgspec.structs.replace(self._entry, request_id=decision.split(" ")[2])
-        else:
-            call = decoded_entry(decision.encode())
-        return packed(_effect(call, now, duration_ms, output_hash)).decode()
+        request_id = (
+            decision.split(" ")[2] if decision[0] == "d" else decoded_entry(decision.encode()).request_id
+        )
+        return packed(_effect(self._entry, request_id, now, duration_ms, output_hash)).decode()
 
     def _decided(self, now: float, request_id: str, input_hash: str) -> AuditEntry:
         own = {"created_at": now, "request_id": request_id, "input_hash": input_hash}
@@ -117,9 +147,7 @@ class WrittenForm:
         """In canonical form."""
         return self._decision % (self._seconds(moment), given, request)
 
-    def call(
-        self, request: bytes, moment: bytes, given: bytes, _: bytes, taken: bytes, output: bytes
-    ) -> bytes:
+    def call(self, request: bytes, moment: bytes, given: bytes, taken: bytes, output: bytes) -> bytes:
         """In canonical form, with the time of its decision; without a hash of the output that is empty."""
         if not output:
             return entry_json(
@@ -140,19 +168,21 @@ class WrittenForm:
             self._latest = moment, found
         return found
 
-    def effect(
-        self, request: bytes, _: bytes, __: bytes, ended: bytes, taken: bytes, output: bytes
-    ) -> AuditEntry:
+    def effect(self, request: bytes, ended: bytes, taken: bytes, output: bytes) -> AuditEntry:
         """Only that, of a call whose decision is in the chain already. Raises `ValueError`."""
-        decided = msgspec.structs.replace(self._entry, request_id=request.decode())
-        return _effect(decided, int(ended) / 1e6, int(taken), output.decode())
+        return _effect(self._entry, request.decode(), int(ended) / 1e6, int(taken), output.decode())
 
 
-def _effect(call: AuditEntry, now: float, duration_ms: int, output_hash: str) -> AuditEntry:
+def _are_plain(request_ids: Sequence[str]) -> bool:
+    joined = "\n".join(request_ids)
+    return bool(_ALL_PLAIN(joined)) and "" not in request_ids and joined.count("\n") == len(request_ids) - 1
+
+
+def _effect(call: AuditEntry, request_id: str, now: float, duration_ms: int, output_hash: str) -> AuditEntry:
     return AuditEntry(
         kind="effect",
         created_at=now,
-        request_id=call.request_id,
+        request_id=request_id,
         tool_id=call.tool_id,
         context=call.context,
         output_hash=output_hash,

@@ -9,7 +9,16 @@ import msgspec
 
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import decoded_entry
-from awf.infrastructure.audit_store.call_form import AHEAD, BETWEEN, CALL, DECISION, FORM, WrittenForm
+from awf.infrastructure.audit_store.call_form import (
+    AHEAD,
+    BETWEEN,
+    CALL,
+    CALLS,
+    DECISION,
+    DECISIONS,
+    FORM,
+    WrittenForm,
+)
 from awf.infrastructure.audit_store.joining import Begun, add, request_of, take
 from awf.infrastructure.audit_store.spill import SUM, lines_in
 
@@ -26,11 +35,10 @@ _BEGUN = rb"([A-Za-z0-9._:-]+) ([0-9]{16})"
 _decision = re.compile(_BEGUN + _HASH).fullmatch
 _call = re.compile(_BEGUN + _HASH + rb" ([0-9]{16}) (-?[0-9]+)" + _HASH).fullmatch
 _ahead = re.compile(rb"a [0-9a-f]{8} " + _BEGUN + _HASH).fullmatch
-# The same for a whole line of decisions, or of calls: what both say, and its words.
-_decisions = re.compile(rb"(?:\A|(?<=\t))d( [0-9a-f]{8} ([^ \t]+) [^\t]*)").findall
-_calls = re.compile(
-    rb"(?:\A|(?<=\t))c( ([0-9a-f]{8}) " + _BEGUN + _HASH + rb") ([0-9]{16}) (-?[0-9]+)" + _HASH + rb"(?=\t|\Z)"
-).findall  # fmt: skip
+_milliseconds = re.compile(rb"-?[0-9]+").fullmatch
+# The same for those of one turn: nothing is left of them without these signs, nor of hashes without those.
+_SIGNS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:- "
+_HEX = b"0123456789abcdef"
 _BETWEEN = BETWEEN.encode()
 
 
@@ -57,6 +65,9 @@ class SpillForms:
         return found
 
 
+_Decided = tuple[int, bytes, bytes, bytes]  # a decision: its place, its form, when it was made, and the hash
+
+
 class _Reading:
     """One piece of a spill file."""
 
@@ -66,7 +77,7 @@ class _Reading:
         self._forms = forms
         self._before = before
         self._undefined: set[bytes] = set()  # forms that were looked for in vain
-        self._begun: dict[bytes, tuple[int, bytes]] = {}  # request → where its decision is, and what it says
+        self._begun: dict[bytes, _Decided] = {}  # by request
         self._waiting: dict[
             bytes, int
         ] = {}  # request → the place of its decision, where that was made an item
@@ -84,7 +95,15 @@ class _Reading:
                 raise ValueError("no call of ours")
             self._take_call(data, found.groups())
         elif kind == DECISION:
-            self._take_decision(data)
+            found = _decision(data, 11)
+            if found is None:
+                raise ValueError("no decision of ours")
+            request, moment, given = found.groups()
+            self._begin(data[2:10], moment, [request], [given])
+        elif kind == DECISIONS:
+            self._take_decisions(data)
+        elif kind == CALLS:
+            self._take_calls(data)
         elif kind == AHEAD:
             if _ahead(data) is None:
                 raise ValueError("nothing that would be ahead of a call")
@@ -98,55 +117,54 @@ class _Reading:
                 self._make(request)
             take(entry, request, self._waiting, self.kept)
 
-    def _take_decision(self, data: bytes) -> None:
-        """Most are followed by their call, which says all that they do: they are looked at only where they are not."""
-        request = _named(data)
-        if request in self._begun:
+    def _take_decisions(self, data: bytes) -> None:
+        _, form, moment, *words = data.split(b" ")
+        requests, given = words[::2], words[1::2]
+        _check(data, moment, words, given, 2)
+        self._begin(form, moment, requests, given)
+
+    def _begin(self, form: bytes, moment: bytes, requests: list[bytes], given: list[bytes]) -> None:
+        begun = self._begun
+        self._form(form)
+        if len(set(requests)) != len(requests) or not begun.keys().isdisjoint(requests):
             raise ValueError("a second decision of one call")
-        self._begun[request] = len(self.kept), data[1:]
-        self.kept.append(None)
+        places = range(len(self.kept), len(self.kept) + len(requests))
+        begun.update(
+            (request, (place, form, moment, one))
+            for place, request, one in zip(places, requests, given, strict=True)
+        )
+        self.kept += [None] * len(requests)
 
-    def _take_decisions(self, line: bytes) -> bool:
-        """All of one line, if that says nothing else. False: nothing was taken."""
-        found, count = _decisions(line), line.count(_BETWEEN) + 1
-        begun = {request: (place, said) for place, (said, request) in enumerate(found, len(self.kept))}
-        if self._ahead or len(begun) != count or not self._begun.keys().isdisjoint(begun):
-            return False
-        self._begun.update(begun)
-        self.kept += [None] * count
-        return True
-
-    def _take_calls(self, line: bytes) -> bool:
-        """The same for calls."""
-        found, begun, kept = _calls(line), self._begun, self.kept
-        if self._ahead or len(found) != line.count(_BETWEEN) + 1:
-            return False
-        latest, form = b"", None
-        for said, name, request, moment, given, ended, taken, output in found:
+    def _take_calls(self, data: bytes) -> None:
+        _, name, ended, *words = data.split(b" ")
+        requests, times, outputs = words[::3], words[1::3], words[2::3]
+        _check(data, ended, words, outputs, 3)
+        if not all(map(_milliseconds, set(times))):
+            raise ValueError("no time of ours")
+        form, begun, kept = self._form(name), self._begun, self.kept
+        for request, taken, output in zip(requests, times, outputs, strict=True):
             known = begun.get(request)
-            try:
-                if form is None or name != latest:
-                    latest, form = name, self._form(name)
-                if known is not None and known[1] == said:
-                    del begun[request]
-                    kept.append(form.call(request, moment, given, ended, taken, output))
-                else:
-                    self._take_call(CALL + said, (request, moment, given, ended, taken, output))
-            except (ValueError, msgspec.DecodeError):
-                form = None
-                self._tell_damage()
-        return True
+            if known is not None and known[1] == name:
+                del begun[request]
+                kept.append(form.call(request, known[2], known[3], taken, output))
+            else:
+                self._end(form, request, ended, taken, output)
 
     def _take_call(self, data: bytes, words: tuple[bytes, ...]) -> None:
-        form, kept = self._form(data[2:10]), self.kept
-        known = self._begun.get(words[0])
-        if known is not None and data.startswith(known[1], 1):
-            del self._begun[words[0]]
-            kept.append(form.call(*words))
-            return
-        if known is not None:
-            self._make(words[0])
-        add(form.effect(*words), self._waiting.pop(words[0], None), kept)
+        name = data[2:10]
+        form, (request, moment, given, ended, taken, output) = self._form(name), words
+        known = self._begun.get(request)
+        if known is not None and known[1:] == (name, moment, given):
+            del self._begun[request]
+            self.kept.append(form.call(request, moment, given, taken, output))
+        else:
+            self._end(form, request, ended, taken, output)
+
+    def _end(self, form: WrittenForm, request: bytes, ended: bytes, taken: bytes, output: bytes) -> None:
+        """A call whose decision is in another place, or is another one."""
+        if request in self._begun:
+            self._make(request)
+        add(form.effect(request, ended, taken, output), self._waiting.pop(request, None), self.kept)
 
     def _take_ahead(self, following: bytes) -> None:
         """It counts unless its call follows."""
@@ -163,16 +181,9 @@ class _Reading:
 
     def _make(self, request: bytes) -> None:
         """A decision by itself, at its place."""
-        place, said = self._begun.pop(request)
-        data = DECISION + said
-        try:
-            found = _decision(data, 11)
-            if found is None:
-                raise ValueError("no decision of ours")  # noqa: TRY301  damaged, whatever it is
-            self.kept[place] = Begun(self._form(data[2:10]), found.groups())
-            self._waiting[request] = place
-        except ValueError:
-            self.kept[place] = _damage(self._name, self._now)
+        place, form, moment, given = self._begun.pop(request)
+        self.kept[place] = Begun(self._form(form), (request, moment, given))
+        self._waiting[request] = place
 
     def _tell_damage(self) -> None:
         self.kept.append(_damage(self._name, self._now))
@@ -181,9 +192,6 @@ class _Reading:
         """None: one that does not have its checksum. What is damaged is told, not passed over."""
         if line is None:
             self._tell_damage()
-            return
-        kind = line[:1]
-        if (kind == CALL and self._take_calls(line)) or (kind == DECISION and self._take_decisions(line)):
             return
         for data in line.split(_BETWEEN):
             try:
@@ -240,9 +248,14 @@ def _damage(name: str, now: float) -> AuditEntry:
     return AuditEntry(kind="audit_gap", created_at=now, details={"cause": "damaged line", "spill": name})
 
 
-def _named(data: bytes) -> bytes:
-    """The request that a record is about."""
-    end = data.find(b" ", 11)
-    if end < 0:
+def _check(data: bytes, moment: bytes, words: list[bytes], hashes: list[bytes], size: int) -> None:
+    """Records of one turn, of so many words each. Raises `ValueError`."""
+    if (
+        not words
+        or len(words) % size
+        or b"" in words
+        or not (len(moment) == 16 and moment.isdigit())
+        or data.translate(None, _SIGNS)
+        or b"".join(hashes).translate(None, _HEX)
+    ):
         raise ValueError("no record of ours")
-    return data[11:end]
