@@ -1,13 +1,13 @@
 """Finds any of many known texts in a text, at a cost that hardly depends on how many they are.
 
-The text is taken in steps of a few bytes, and at each step eight (or four) bytes are looked up in a set. The set holds
-what can stand there if one of the known texts lies across: its bytes at every offset. So a clean text costs one walk
-through a set in C; only known texts whose bytes were met are searched for.
+The text is taken in steps as long as the shortest of them allows, and at each step four bytes are looked up in a set. The
+set holds what can stand there if one of the known texts lies across: its bytes at every offset. So a clean text costs one
+walk through a set in C; only known texts whose bytes were met are searched for.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from awf.domain.redaction.spans import merged
 
@@ -21,17 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["ValueIndex"]
 
 _AT_ONCE = 1 << 18  # bytes; so that other threads get their turn
-_MIDDLE, _LONG = (
-    7,
-    15,
-)  # bytes; so long must a text be to hold four, or eight, aligned bytes wherever it stands
+_WIDTH = 4  # bytes that are looked up, as a number
+_MIDDLE, _LONG = 7, 15  # bytes; a text that is shorter than the first need not hold four that are aligned
 
 
 class _Grams(NamedTuple):
     """The bytes that give known texts away."""
 
-    form: Literal["I", "Q"]  # as a memoryview has it
-    width: int
     step: int  # every how many of them one is looked up
     owners: Mapping[int, _Families]
     known: frozenset[int]
@@ -45,21 +41,20 @@ class ValueIndex:
         self._short = {root: family for root, family in families.items() if len(root) < _MIDDLE}
         middle = {root: family for root, family in families.items() if _MIDDLE <= len(root) < _LONG}
         long = {root: family for root, family in families.items() if len(root) >= _LONG}
-        self._grams = (
-            *((_grams("Q", 8, long),) if long else ()),
-            *((_grams("I", 4, middle),) if middle else ()),
-        )
+        self._grams = [
+            _grams(some) for some in (long, middle) if some
+        ]  # apart, lest a short one has all take small steps
         self._heads = {text[:3] for text in self.texts}
 
     def may_hold(self, data: bytes) -> bool:
-        """False only if none of the texts is in there."""
+        """Whether any of the texts is in there."""
         size = len(data)
         for grams in self._grams:
             if size <= _AT_ONCE:
-                view = memoryview(data)[: size & -grams.width].cast(grams.form)
-                if not grams.known.isdisjoint(view[:: grams.step] if grams.step > 1 else view):
-                    return True
-            elif self._met(grams, data):
+                view = memoryview(data)[: size & -_WIDTH].cast("I")[:: grams.step]
+                if grams.known.isdisjoint(view):
+                    continue
+            if any(text in data for text in self._owned(grams, data)):
                 return True
         return any(text in data for text in self._short) if self._short else False
 
@@ -114,18 +109,19 @@ class ValueIndex:
         """The texts that have to be searched for."""
         near = {root: family for root, family in self._short.items() if root in data}
         for grams in self._grams:
-            for gram in self._met(grams, data):
-                near |= grams.owners[gram]
+            near |= self._owned(grams, data)
         return [text for family in near.values() for text in family]
 
     @staticmethod
-    def _met(grams: _Grams, data: bytes) -> set[int]:
-        view = memoryview(data)[: len(data) & -grams.width].cast(grams.form)[:: grams.step]
-        at_once = _AT_ONCE // (grams.width * grams.step)
-        met: set[int] = set()
+    def _owned(grams: _Grams, data: bytes) -> _Families:
+        """Those whose bytes are met."""
+        view = memoryview(data)[: len(data) & -_WIDTH].cast("I")[:: grams.step]
+        at_once = _AT_ONCE // (_WIDTH * grams.step)
+        owned: _Families = {}
         for start in range(0, len(view), at_once):
-            met |= grams.known.intersection(view[start : start + at_once])
-        return met
+            for gram in grams.known.intersection(view[start : start + at_once]):
+                owned |= grams.owners[gram]
+        return owned
 
 
 def _families(texts: list[bytes]) -> _Families:
@@ -139,12 +135,13 @@ def _families(texts: list[bytes]) -> _Families:
     return {root: tuple(family) for root, family in grown.items()}
 
 
-def _grams(form: Literal["I", "Q"], width: int, families: _Families) -> _Grams:
-    shortest = min(map(len, families))
-    step = max(step for step in (1, 2, 4) if step == 1 or shortest >= width * (step + 1) - 1)
+def _grams(families: _Families) -> _Grams:
+    step = (
+        min(map(len, families)) + 1
+    ) // _WIDTH - 1  # so that one of those looked up lies within, wherever the text stands
     owners: dict[int, _Families] = {}
     for root, family in families.items():
-        for offset in range(width * step):
-            (gram,) = memoryview(root[offset : offset + width]).cast(form)
+        for offset in range(_WIDTH * step):
+            (gram,) = memoryview(root[offset : offset + _WIDTH]).cast("I")
             owners.setdefault(gram, {})[root] = family
-    return _Grams(form, width, step, owners, frozenset(owners))
+    return _Grams(step, owners, frozenset(owners))
