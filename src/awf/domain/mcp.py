@@ -45,7 +45,7 @@ MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
 MODERN_CODES = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION})
 
-_BACKSLASH = ord("\\")
+_encode = msgspec.json.Encoder().encode
 RESERVED_META = "io.modelcontextprotocol/"
 CLIENT_INFO: dict[str, Any] = {"name": "awf", "version": __version__}
 
@@ -63,17 +63,11 @@ class Verbatim(dict[str, Any]):
         self.written = written
 
     def says_no_more(self, encoded: bytes) -> bool:
-        """Whether its bytes are the JSON that was made of it, but for the order: no key twice, whose first value nobody sees.
+        """Whether its bytes are the JSON that is made of it: no key twice, whose first value nobody sees.
 
-        The length alone would not tell, for numbers may be written shorter than they are read. A key takes quotation marks,
-        and where nothing is escaped by number there are as many of them in both, unless one was dropped.
+        `encoded`: that JSON in another order. What has another length need not be made once more.
         """
-        written = self.written
-        return (
-            len(written) == len(encoded)
-            and written.count(b'"') == encoded.count(b'"')
-            and (_BACKSLASH not in written or b"\\u" not in written)
-        )
+        return len(self.written) == len(encoded) and self.written == _encode(self)
 
 
 class RpcError(Exception):

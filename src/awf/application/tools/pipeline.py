@@ -134,7 +134,7 @@ class CallPipeline:
     def new_id(self) -> str:
         """For a call that somebody records before it is begun."""
         self._calls += 1
-        return f"tool-{self._mark}{self._calls:x}"
+        return f"tool-{self._mark}{self._calls}"
 
     def begun(
         self, tool: ToolDefinition, arguments: Mapping[str, Any], call_id: str = ""
@@ -188,7 +188,7 @@ class CallPipeline:
         name = self.observers.masker.mask(name)  # the agent chose it
         tool = ToolDefinition(name=name, source="unknown")
         self._calls += 1
-        call_id = call_id or f"tool-{self._mark}{self._calls:x}"
+        call_id = call_id or f"tool-{self._mark}{self._calls}"
         observing = Observation(self.observers, tool, call_id, arguments)
         with self.observers.tracer.span(f"tool.call.{name}", {"tool.name": name}, below=self._place) as span:
             observing.ended(span, failed("RESOURCE_NOT_FOUND", message))
