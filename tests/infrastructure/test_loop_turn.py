@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 
 import pytest
 
@@ -133,3 +134,32 @@ async def test_it_says_that_it_is_ending_as_long_as_it_does():
     await next_turn()
     looks()
     assert seen == [False, True, True, False]
+
+
+@pytest.mark.parametrize("patient", [False, True])
+async def test_one_that_is_patient_takes_in_what_has_come_meanwhile(patient):
+    turn, seen = LoopTurn(), []
+    loop = asyncio.get_running_loop()
+    reading, writing = os.pipe()
+    try:
+        loop.add_reader(reading, lambda: seen.append(os.read(reading, 9)))
+        await next_turn()
+        before = turn.looks
+        turn.at_end(lambda: seen.append("end"), patient=patient)
+        turn.at_end(lambda: seen.append(turn.looks - before))
+        os.write(writing, b"came")
+        while len(seen) < 3:
+            await next_turn()
+        assert seen == ([b"came", "end", 1] if patient else ["end", 0, b"came"])
+    finally:
+        loop.remove_reader(reading)
+        os.close(reading)
+        os.close(writing)
+
+
+async def test_who_comes_first_says_whether_it_is_patient():
+    turn, done = LoopTurn(), []
+    turn.at_end(lambda: done.append("first"))
+    turn.at_end(lambda: done.append("second"), patient=True)
+    await next_turn()
+    assert done == ["first", "second"]

@@ -17,12 +17,18 @@ _log = logging.getLogger("awf.turns")
 class LoopTurn:
     def __init__(self) -> None:
         self.is_ending = False
+        self.looks = 0
         self._works: list[Callable[[], None]] = []
 
-    def at_end(self, work: Callable[[], None]) -> None:
+    def at_end(self, work: Callable[[], None], *, patient: bool = False) -> None:
         if not self._works:
-            asyncio.get_running_loop().call_soon(self._end)
+            asyncio.get_running_loop().call_soon(self._look if patient else self._end)
         self._works.append(work)
+
+    def _look(self) -> None:
+        """The loop does so between this and what it is asked to do soon."""
+        self.looks += 1
+        asyncio.get_running_loop().call_soon(self._end)
 
     def _end(self) -> None:
         """What is asked for meanwhile still belongs to it."""

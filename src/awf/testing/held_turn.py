@@ -14,8 +14,12 @@ class HeldTurn:
     def __init__(self) -> None:
         self.works: list[Callable[[], None]] = []
         self.is_ending = False
+        self.looks = 0
+        self.patient: list[bool] = []  # of those that were the first of their turn
 
-    def at_end(self, work: Callable[[], None]) -> None:
+    def at_end(self, work: Callable[[], None], *, patient: bool = False) -> None:
+        if not self.works:
+            self.patient.append(patient)
         self.works.append(work)
 
     def end(self) -> None:

@@ -46,6 +46,47 @@ async def lab(open_house):
         await one.close()
 
 
+# -- how long a turn is --------------------------------------------------------------------------------------------------
+
+
+async def test_what_comes_with_a_second_look_of_the_loop_has_the_stores_asked_again(lab):
+    """A grant may have been revoked since."""
+    one = await lab()
+    turnstile, asked = one.call("read", "first").way.turnstile, []
+    known = turnstile._changes
+
+    def changes():
+        asked.append(one.turn.looks)
+        return known()
+
+    turnstile._changes = changes
+    calls = [one.call("read", "second")]
+    assert asked == []  # it came with the first
+    one.turn.looks += 1
+    calls += [one.call("read", "third"), one.call("read", "fourth")]
+    assert asked == [1]
+    results = await one.answered(*calls)
+    assert [said(result) for result in results] == ["read second", "read third", "read fourth"]
+
+
+async def test_turns_are_longer_while_many_are_on_their_way(lab):
+    one = await lab()
+    await one.answered(*[one.call("read", str(number)) for number in range(10)])
+    assert not any(one.turn.patient)
+    held = one.files.hold("read")
+    many = [one.call("read", str(number)) for number in range(20)]
+    one.turn.end()
+    async with asyncio.timeout(PATIENT):
+        await held.reached()
+    one.turn.patient.clear()
+    last = one.call("read", "last")
+    assert one.turn.patient == [True]
+    one.files.release("read")
+    results = await one.answered(*many, last)
+    assert said(results[-1]) == "read last"
+    assert (await one.gate.audit.verify()).is_sound
+
+
 # -- together as one by one --------------------------------------------------------------------------------------------
 
 

@@ -60,7 +60,7 @@ class Turnstile:
     ) -> Passage | None:
         """A call that may be made, and about which nobody has to be asked first. None: `Gate.through` is the way.
 
-        `again`: another one was looked at in this very turn, so that neither the stores nor the clock are asked again.
+        `again`: another one was looked at that had come at the same time, so that neither the stores nor the clock are asked again.
         Nothing has been recorded yet: `depart` does that.
         """
         if not again:
@@ -107,22 +107,28 @@ class Turnstile:
             kept = list(lines)
             for at in suspicious:
                 kept[at] = canonical(self._redactor.redacted(passages[at].arguments))
-        groups: dict[CallForm, tuple[list[str], list[str]]] = {}
+        groups: dict[tuple[CallForm, float], tuple[list[str], list[str]]] = {}
         clearance: Clearance | None = None
         decision: Decision | None = None
+        now = 0.0
         for passage, exact, hashed in zip(passages, lines, map(sha256, kept), strict=True):
-            if passage.clearance is not clearance or passage.decision is not decision:
-                clearance, decision = passage.clearance, passage.decision
+            if (
+                passage.decision is not decision
+                or passage.clearance is not clearance
+                or passage.decided_at != now
+            ):
+                clearance, decision, now = passage.clearance, passage.decision, passage.decided_at
                 assert clearance is not None
                 assert decision is not None
                 form = clearance.form(passage, decision, log)
-                ids, hashes = groups.setdefault(form, ([], []))
+                ids, hashes = groups.setdefault((form, now), ([], []))
             given = hashed.hexdigest()
             passage.began, passage.exact, passage.input_hash, passage.form = began, exact, given, form
             ids.append(passage.request_id)
             hashes.append(given)
-        now = passages[0].decided_at  # of the turn
-        return self._added([one for form, calls in groups.items() for one in form.decisions(now, *calls)])
+        return self._added(
+            [one for (form, now), calls in groups.items() for one in form.decisions(now, *calls)]
+        )
 
     def arrive(self, passage: Passage, result: ToolResult) -> ToolResult | None:
         """What the agent gets. None: that takes longer; `Gate.arrived` is the way."""

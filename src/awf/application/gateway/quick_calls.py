@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["QuickCalls"]
 
+_MANY = 16  # calls on their way: then others come a moment later, and cost less together
 _COARSE = 20.0  # seconds; for so long the server's clockwork, which looks now and then, is exact enough
 _log = logging.getLogger("awf.gateway")
 
@@ -63,6 +64,8 @@ class QuickCalls:
         self._turn = turn
         # Those that wait for the end of the turn: of one turnstile, whatever happens meanwhile to the configuration.
         self._departing: list[QuickCall] = []
+        # Who last asked whether anything has changed, and how often the loop had looked then.
+        self._asked: tuple[Turnstile | None, int] = None, 0
         self._arriving: list[QuickCall] = []
         self._answers: list[dict[str, Any]] = []  # what came for them
 
@@ -94,11 +97,13 @@ class QuickCalls:
                 return None
             origin = self._origins.of(client, exchange.headers)
             turnstile = gate.turnstile
-            departing = self._departing
-            again = bool(departing) and departing[0].turnstile is turnstile
+            asked = turnstile, 0 if self._turn is None else self._turn.looks
+            joins = self._joins(turnstile)
+            again = joins and self._asked == asked
             passage = turnstile.admit(tool, arguments, origin, self._pipeline.new_id(), again)
             if passage is None:
                 return None
+            self._asked = asked
         plan = published.plan
         try:
             sent = arguments if plan.changes_nothing else filled(plan, arguments, exchange)
@@ -111,7 +116,7 @@ class QuickCalls:
             self, offer, exchange, lane, params, passed, headers, crossing, tell, passage, turnstile
         )
         if passage is not None and turnstile is not None:
-            if self._turn is not None and (again or (self._book.running and not self._departing)):
+            if self._turn is not None and (joins or (self._book.running and not self._departing)):
                 self._wait(quick, self._turn)
                 return quick
             if not turnstile.depart_alone(passage):
@@ -125,10 +130,15 @@ class QuickCalls:
             turnstile.foresee(passage)
         return quick
 
+    def _joins(self, turnstile: Turnstile) -> bool:
+        """Whether others wait to depart through the same one."""
+        departing = self._departing
+        return bool(departing) and departing[0].turnstile is turnstile
+
     def _wait(self, quick: QuickCall, turn: Turn) -> None:
         """Others may come in the same turn."""
         if not self._departing:
-            turn.at_end(self._depart)
+            turn.at_end(self._depart, patient=len(self._book.running) >= _MANY)
         self._departing.append(quick)
         quick.waits()
 
@@ -200,7 +210,7 @@ class QuickCalls:
         if not quick.offer.published.plan.keeps(raw):
             return False
         if not arriving:
-            self._turn.at_end(self._arrive)
+            self._turn.at_end(self._arrive, patient=len(self._book.running) >= _MANY)
         arriving.append(quick)
         self._answers.append(raw)
         return True

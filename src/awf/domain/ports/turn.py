@@ -1,4 +1,4 @@
-"""One turn of the event loop: what has come is taken in, then what follows from all of it is done together."""
+"""A turn of the event loop, or two: what has come is taken in, then what follows from all of it is done together."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ class Turn(Protocol):
         """Whether that is being done now, so that what is asked for is done in a moment."""
         ...
 
-    def at_end(self, work: Callable[[], None]) -> None:
-        """Done when everything that has come in this turn was taken in, in the order in which it was asked for."""
+    @property
+    def looks(self) -> int:
+        """Another number as soon as something may have come in this turn that was not there when it began."""
+        ...
+
+    def at_end(self, work: Callable[[], None], *, patient: bool = False) -> None:
+        """Done when everything that has come in this turn was taken in, in the order in which it was asked for.
+
+        `patient`, where nothing was asked for yet: the loop looks once more for what has come meanwhile, which belongs to it, too.
+        """
         ...
