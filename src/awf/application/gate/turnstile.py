@@ -107,10 +107,12 @@ class Turnstile:
             kept = list(lines)
             for at in suspicious:
                 kept[at] = canonical(self._redactor.redacted(passages[at].arguments))
-        groups: dict[tuple[CallForm, float], tuple[list[str], list[str]]] = {}
+        runs: list[tuple[CallForm, float, list[str], list[str]]] = []  # of those that are alike
         clearance: Clearance | None = None
         decision: Decision | None = None
         now = 0.0
+        ids: list[str]
+        hashes: list[str]
         for passage, exact, hashed in zip(passages, lines, map(sha256, kept), strict=True):
             if (
                 passage.decision is not decision
@@ -121,13 +123,14 @@ class Turnstile:
                 assert clearance is not None
                 assert decision is not None
                 form = clearance.form(passage, decision, log)
-                ids, hashes = groups.setdefault((form, now), ([], []))
+                ids, hashes = [], []
+                runs.append((form, now, ids, hashes))
             given = hashed.hexdigest()
             passage.began, passage.exact, passage.input_hash, passage.form = began, exact, given, form
             ids.append(passage.request_id)
             hashes.append(given)
         return self._added(
-            [one for (form, now), calls in groups.items() for one in form.decisions(now, *calls)]
+            [one for form, now, ids, hashes in runs for one in form.decisions(now, ids, hashes)]
         )
 
     def arrive(self, passage: Passage, result: ToolResult) -> ToolResult | None:
@@ -156,21 +159,25 @@ class Turnstile:
         suspicious = self._redactor.suspects(joined, lines)
         moment, state = self._monotonic(), self._state()
         plain: list[dict[str, Any] | None] = [None] * len(passages)
-        groups: dict[CallForm, tuple[list[str], list[int], list[str]]] = {}
+        runs: list[tuple[CallForm, list[str], list[int], list[str]]] = []
         latest: CallForm | None = None
+        ids: list[str]
+        times: list[int]
+        hashes: list[str]
         for at, (passage, raw, encoded) in enumerate(zip(passages, answers, lines, strict=True)):
             form = passage.form
             if form is None or at in suspicious or not self._is_plain(passage, raw, encoded, state):
                 continue
             if form is not latest:
                 latest = form
-                ids, times, hashes = groups.setdefault(form, ([], [], []))
+                ids, times, hashes = [], [], []
+                runs.append((form, ids, times, hashes))
             ids.append(passage.request_id)
             times.append(int((moment - passage.began) * 1000))
             hashes.append(sha256(encoded).hexdigest())
             plain[at] = raw
         now = self._clock()
-        made = [one for form, calls in groups.items() for one in form.calls(now, *calls)]
+        made = [one for form, ids, times, hashes in runs for one in form.calls(now, ids, times, hashes)]
         if made and not self._added(made):
             return [None] * len(passages)
         return [

@@ -241,13 +241,12 @@ class Exchange:
         if not self._pauses and self.deadline > 0:
             self.deadline = time.monotonic() + self.patience
 
-    def must_end_within(self, seconds: float) -> None:
-        """However patient its server is."""
+    def must_end_within(self, seconds: float, since: float) -> None:
+        """However patient its server is. `since`: by the monotonic clock."""
         if seconds < self.patience:  # noqa: PLR1730  each call comes by, and `min` takes three times as long
             self.patience = seconds
-        end = time.monotonic() + seconds
-        if end < self.deadline:  # noqa: PLR1730  as above
-            self.deadline = end
+        if since + seconds < self.deadline:  # noqa: PLR1730  as above
+            self.deadline = since + seconds
 
     def hold(self) -> None:
         """Somebody else is to answer now. Its place at the server is for others from then on."""

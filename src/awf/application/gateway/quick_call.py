@@ -45,11 +45,7 @@ class Host(Protocol):
         ...
 
     def put_off(self, quick: QuickCall, raw: dict[str, Any]) -> bool:
-        """Whether it is looked at with others, a moment later: `pass_on` or `end` is called then."""
-        ...
-
-    def plain(self, quick: QuickCall, plain: dict[str, Any]) -> dict[str, Any]:
-        """What the client gets for an answer that nobody has to look into any more."""
+        """Whether it is looked at with others, a moment later: `leave` or `end` is called then."""
         ...
 
     def not_sent(self, quick: QuickCall, decided: Passage | None, code: str) -> None:
@@ -175,6 +171,11 @@ class QuickCall:
         self._pending = None
         self.leave(RpcError(-32603, _FAILED))
 
+    def fail_unless_left(self) -> None:
+        """Whoever waits must get an answer, and only one."""
+        if self.exchange.task is self:
+            self.fail()
+
     def begun(self, pending: Pending, entry: Entry, observing: Observation | None) -> None:
         self._pending = pending
         self.entry = entry
@@ -208,16 +209,6 @@ class QuickCall:
             failure = reason
         self._pending = None
         self.end(result, failure)
-
-    def pass_on(self, plain: dict[str, Any]) -> None:
-        """The gate has let its answer through."""
-        outcome: dict[str, Any] | RpcError
-        try:
-            outcome = self._host.plain(self, plain)
-        except Exception:  # noqa: BLE001  whoever waits must get an answer
-            _log.exception("the answer of %s could not be passed on", self.offer.tool.name)
-            outcome = RpcError(-32603, _FAILED)
-        self.leave(outcome)
 
     def end(self, raw: dict[str, Any] | None, reason: Exception | None) -> None:
         try:

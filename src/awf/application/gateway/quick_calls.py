@@ -65,7 +65,8 @@ class QuickCalls:
         # Those that wait for the end of the turn: of one turnstile, whatever happens meanwhile to the configuration.
         self._departing: list[QuickCall] = []
         # Who last asked whether anything has changed, and how often the loop had looked then.
-        self._asked: tuple[Turnstile | None, int] = None, 0
+        self._asked_by: Turnstile | None = None
+        self._asked_at = 0
         self._arriving: list[QuickCall] = []
         self._answers: list[dict[str, Any]] = []  # what came for them
 
@@ -97,13 +98,13 @@ class QuickCalls:
                 return None
             origin = self._origins.of(client, exchange.headers)
             turnstile = gate.turnstile
-            asked = turnstile, 0 if self._turn is None else self._turn.looks
-            joins = self._joins(turnstile)
-            again = joins and self._asked == asked
+            departing, looks = self._departing, 0 if self._turn is None else self._turn.looks
+            joins = bool(departing) and departing[0].turnstile is turnstile
+            again = joins and self._asked_at == looks and self._asked_by is turnstile
             passage = turnstile.admit(tool, arguments, origin, self._pipeline.new_id(), again)
             if passage is None:
                 return None
-            self._asked = asked
+            self._asked_by, self._asked_at = turnstile, looks
         plan = published.plan
         try:
             sent = arguments if plan.changes_nothing else filled(plan, arguments, exchange)
@@ -129,11 +130,6 @@ class QuickCalls:
         if passage is not None and turnstile is not None:
             turnstile.foresee(passage)
         return quick
-
-    def _joins(self, turnstile: Turnstile) -> bool:
-        """Whether others wait to depart through the same one."""
-        departing = self._departing
-        return bool(departing) and departing[0].turnstile is turnstile
 
     def _wait(self, quick: QuickCall, turn: Turn) -> None:
         """Others may come in the same turn."""
@@ -178,7 +174,7 @@ class QuickCalls:
         if passage is not None:
             known_as = passage.request_id
             if passage.tool.timeout is not None:
-                exchange.must_end_within(passage.tool.timeout)
+                exchange.must_end_within(passage.tool.timeout, passage.began)
         published = offer.published
         entry = self._book.begun(published.server, published.tool, offer.tool.name, exchange.client.name)
         quick.begun(pending, entry, self._pipeline.begun(offer.tool, quick.arguments, known_as))
@@ -223,7 +219,11 @@ class QuickCalls:
         plain: Sequence[dict[str, Any] | None] = [None] * len(arriving)
         try:
             passages = [quick.passage for quick in arriving if quick.passage is not None]
-            plain = turnstile.arrive_plainly(passages, list(map(_crossed, arriving, answers)))
+            came = [
+                raw if quick.crossing is None else _crossed(quick, raw)
+                for quick, raw in zip(arriving, answers, strict=True)
+            ]
+            plain = turnstile.arrive_plainly(passages, came)
         except Exception:  # noqa: BLE001  each for itself, then
             _log.exception("%d answers could not be looked at together", len(arriving))
         for quick, raw, shown in zip(arriving, answers, plain, strict=True):
@@ -231,12 +231,14 @@ class QuickCalls:
                 if shown is None:
                     quick.end(raw, None)
                 else:
-                    quick.pass_on(shown)
+                    quick.leave(self._plain(quick, shown))
             except Exception:  # noqa: BLE001  the others wait, too
                 _log.exception("an answer of %s could not be passed on", quick.offer.tool.name)
+                quick.fail_unless_left()
         self._vigil.keep()
 
-    def plain(self, quick: QuickCall, plain: dict[str, Any]) -> dict[str, Any]:
+    def _plain(self, quick: QuickCall, plain: dict[str, Any]) -> dict[str, Any]:
+        """What the client gets for an answer that nobody has to look into any more."""
         quick.owed = self._book  # the client first
         return self._calls.lowered(quick.exchange.client, plain)
 
@@ -257,7 +259,7 @@ class QuickCalls:
                     plain = gate.turnstile.arrive_alone(passage, raw)
                 self._vigil.keep()
                 if plain is not None:
-                    return self.plain(quick, plain)
+                    return self._plain(quick, plain)
             result = calls.received(offer.published.plan, quick.sent, raw)
         elif isinstance(reason, RpcError):
             objection = calls.objection(offer.published.plan, quick.sent, reason)
