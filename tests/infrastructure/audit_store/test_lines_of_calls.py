@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from awf.domain.audit import AuditEntry
 from awf.domain.audit_chain import entry_json
+from awf.infrastructure.audit_store import spilled_records
 from awf.infrastructure.audit_store.call_form import LineForm
 from awf.infrastructure.audit_store.joining import Begun
 from awf.infrastructure.audit_store.spill import line_of
@@ -152,3 +153,53 @@ def test_several_records_in_one_line_are_taken_one_by_one():
     """As an older version left them."""
     decisions, ends = Turn(False, 0, [0, 1]).one_by_one(), Turn(True, 0, [0, 1]).one_by_one()
     assert read([decisions, ends]) == read([*([one] for one in decisions), *([one] for one in ends)])
+
+
+# -- a call by itself ----------------------------------------------------------------------------------------------------
+
+SAID = [
+    (f"d {form.id} tool-{number} 1700000000125000 {digit * 64}", f" 1700000001125000 {taken} {'c' * 64}")
+    for form in (*FORMS, UNKNOWN)
+    for number in (1, 2)
+    for digit, taken in (("a", 0), ("b", 7))
+]
+LINES = st.sampled_from(
+    [[line] for begun, rest in SAID for line in (begun, "a" + begun[1:], "c" + begun[1:] + rest)]
+    + [["d"], ["a"], ["c"], [""], [SAID[0][0], "a" + SAID[0][0][1:]], [SAID[0][0] + " 1700000001125000"]]
+    + [[SAID[0][0][:-1]], ["c" + SAID[0][0][1:]], ["c" + SAID[0][0][1:] + SAID[0][1] + " "], [SAID[0][0].upper()]]
+    + [[entry_json(AuditEntry(kind="effect", created_at=1.0, request_id="tool-1", success=True)).decode()]]
+)  # fmt: skip
+CALLS = st.sampled_from(SAID).map(
+    lambda said: [[said[0]], ["a" + said[0][1:]], ["c" + said[0][1:] + said[1]]]
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.lists(LINES.map(lambda line: [line]) | CALLS, max_size=8).map(
+        lambda some: [line for one in some for line in one]
+    )
+)
+@example(
+    [
+        [SAID[0][0] + " 1700000001125000"],
+        ["a" + SAID[0][0][1:] + " 1700000001125000"],
+        ["c" + SAID[0][0][1:] + SAID[0][1]],
+    ]
+)
+@example([[SAID[0][0]], ["a" + SAID[0][0][1:]], ["c" + SAID[0][0][1:] + SAID[0][1]]] * 2)
+def test_a_call_that_is_read_whole_says_what_its_three_lines_say(lines):
+    found = read(lines)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(spilled_records._Reading, "_is_taken_whole", lambda *_: False)
+        assert found == read(lines)
+
+
+def test_a_call_by_itself_is_read_whole(monkeypatch):
+    begun, rest = SAID[0]
+    monkeypatch.setattr(spilled_records._Reading, "take", None)
+    defined = SpillForms()
+    defined.learn(FORMS[0].id.encode(), FORMS[0].definition()[11:].encode())
+    chunk = b"".join(line_of(line.encode()) for line in (begun, "a" + begun[1:], "c" + begun[1:] + rest))
+    [found] = items_of(chunk, "0" * 16 + "-000001.spill", 5.0, defined)
+    assert b'"kind":"call"' in found

@@ -188,7 +188,35 @@ class _Reading:
     def _tell_damage(self) -> None:
         self.kept.append(_damage(self._name, self._now))
 
-    def take_line(self, line: bytes | None) -> None:
+    def take_lines(self, lines: list[bytes | None]) -> None:
+        at = 0
+        while at < len(lines):
+            if self._is_taken_whole(lines[at : at + 3]):
+                at += 3
+            else:
+                self._take_line(lines[at])
+                at += 1
+
+    def _is_taken_whole(self, lines: list[bytes | None]) -> bool:
+        """Three lines as a call by itself leaves them. False: nothing was taken."""
+        decision, ahead, call = lines if len(lines) == 3 else (None, None, None)
+        if decision is None or call is None or decision[:1] != DECISION or self._ahead:
+            return False
+        said = decision[1:]
+        if ahead != AHEAD + said or not call.startswith(CALL + said):
+            return False
+        found = _call(call, 11)
+        if found is None or found.end(3) != len(decision) or found[1] in self._begun:
+            return False
+        try:
+            form = self._form(call[2:10])
+        except ValueError:
+            return False
+        request, moment, given, _, taken, output = found.groups()
+        self.kept.append(form.call(request, moment, given, taken, output))
+        return True
+
+    def _take_line(self, line: bytes | None) -> None:
         """None: one that does not have its checksum. What is damaged is told, not passed over."""
         if line is None:
             self._tell_damage()
@@ -224,8 +252,7 @@ def items_of(
     `forms`: those of this file, as far as they are known; `before`: what stands in the file before the chunk.
     """
     reading = _Reading(name, now, forms, before)
-    for line in lines_in(chunk):
-        reading.take_line(line)
+    reading.take_lines(list(lines_in(chunk)))
     reading.end()
     return [item for item in reading.kept if item is not None]
 
