@@ -22,7 +22,8 @@ __all__ = ["ValueIndex"]
 
 _AT_ONCE = 1 << 18  # bytes; so that other threads get their turn
 _WIDTH = 4  # bytes that are looked up, as a number
-_MIDDLE, _LONG = 7, 15  # bytes; a text that is shorter than the first need not hold four that are aligned
+_MIDDLE = 7  # bytes; a shorter text need not hold four that are aligned
+_LONG = 15  # bytes; such texts allow for longer steps
 
 
 class _Grams(NamedTuple):
@@ -41,9 +42,8 @@ class ValueIndex:
         self._short = {root: family for root, family in families.items() if len(root) < _MIDDLE}
         middle = {root: family for root, family in families.items() if _MIDDLE <= len(root) < _LONG}
         long = {root: family for root, family in families.items() if len(root) >= _LONG}
-        self._grams = [
-            _grams(some) for some in (long, middle) if some
-        ]  # apart, lest a short one has all take small steps
+        # Apart, lest a short one has all take small steps.
+        self._grams = [_grams(some) for some in (long, middle) if some]
         self._heads = {text[:3] for text in self.texts}
 
     def may_hold(self, data: bytes) -> bool:
@@ -136,9 +136,8 @@ def _families(texts: list[bytes]) -> _Families:
 
 
 def _grams(families: _Families) -> _Grams:
-    step = (
-        min(map(len, families)) + 1
-    ) // _WIDTH - 1  # so that one of those looked up lies within, wherever the text stands
+    # So that one of those that are looked up lies within, wherever a text stands.
+    step = (min(map(len, families)) + 1) // _WIDTH - 1
     owners: dict[int, _Families] = {}
     for root, family in families.items():
         for offset in range(_WIDTH * step):
