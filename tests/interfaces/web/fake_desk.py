@@ -134,6 +134,8 @@ class FakeGate:
         self.more = 0
         self.answers = []
         self.failure = None  # what answering fails with
+        self.slow = None  # an event: what is open is told only then, as it is now
+        self.asked = 0  # how often that was
 
     def is_operator(self, key):
         return key == self.key
@@ -144,7 +146,11 @@ class FakeGate:
 
     async def approvals(self, *, operator):
         shown = [one if operator else {**one, "arguments": None} for one in self.open]
-        return {"operator": operator, "waiting": len(self.open) + self.more, "approvals": shown}
+        told = {"operator": operator, "waiting": len(self.open) + self.more, "approvals": shown}
+        self.asked += 1
+        if self.slow is not None:
+            await self.slow.wait()
+        return told
 
     async def answer(self, approval_id, *, granted):
         if self.failure is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -118,6 +119,27 @@ async def test_answers_are_given_with_the_keyboard_and_the_focus_goes_to_the_nex
     await page.until("document.activeElement.id === 'approvals-title'")
     await page.until(f"{text('#said')} === 'Denied: mail:two.'")
     assert await page.ask("document.getElementById('waiting').hidden")
+
+
+async def test_a_list_that_is_older_than_an_answer_does_not_bring_the_question_back(visit, gate, desks):
+    gate.open = [desks.a_question(1, tool="mail:one")]
+    page = await visit(KEY)
+    await page.ask("location.hash = '#approvals'")
+    await cards(page, 1)
+    gate.slow, asked = asyncio.Event(), gate.asked
+    gate.ask(desks.a_question(2, tool="mail:two"))
+    async with asyncio.timeout(30):
+        while gate.asked == asked:
+            await asyncio.sleep(0.01)
+    await tab_to(page, "Allow mail:one")
+    await page.press("Enter")
+    await cards(page, 0)
+    assert gate.answers == [("approval_0000000000000001", True)]
+    gate.slow.set()
+    await cards(page, 1)
+    assert "mail:two" in await page.ask(text("#questions > li"))
+    await page.until(f"{text('#said')} === 'A call of mail:two waits for approval.'")
+    await page.until("document.getElementById('waiting').textContent === '1 waiting'")
 
 
 async def test_a_question_that_ends_elsewhere_gives_the_focus_to_its_neighbour(visit, gate, desks):

@@ -12,6 +12,7 @@ export class Approvals {
   #place = byId("questions");
   #cards = new Map(); // by id, in the order in which they were asked
   #open = null; // as it was last read
+  #answered = new Set(); // ids; a list that was asked for before may still have them
   #mayAnswer = false;
   #moved = 0;
 
@@ -21,8 +22,9 @@ export class Approvals {
   }
 
   /** What is open now. New questions are announced, whichever view is shown. */
-  take(open) {
-    if (open === this.#open) return;
+  take(read) {
+    if (read === this.#open) return;
+    const open = this.#withoutAnswered(read);
     const known = new Set(this.#open?.approvals.map((one) => one.id));
     const fresh = open.approvals.filter((one) => !known.has(one.id));
     if (operator.get() && !open.operator) this.#forgetKey("The gateway does not accept the key of this tab.");
@@ -112,10 +114,15 @@ export class Approvals {
 
   /** It is answered, whatever was read before. */
   #drop(card) {
-    const approvals = this.#open.approvals.filter((one) => one.id !== card.id);
-    const answered = this.#open.approvals.length - approvals.length;
-    this.#open = { ...this.#open, approvals, waiting: this.#open.waiting - answered };
+    this.#answered.add(card.id);
+    this.#open = this.#withoutAnswered(this.#open);
     this.#count(this.#open.waiting);
+  }
+
+  #withoutAnswered(open) {
+    const approvals = open.approvals.filter((one) => !this.#answered.has(one.id));
+    const answered = open.approvals.length - approvals.length;
+    return answered ? { ...open, approvals, waiting: open.waiting - answered } : open;
   }
 
   #failed(card, error) {
