@@ -14,6 +14,7 @@ from awf.domain.audit import AuditCheckpoint
 from awf.domain.audit_chain import record_hash, signed_bytes
 from awf.domain.errors import AwfError
 from awf.domain.gate_file import Audit
+from awf.infrastructure.audit_store import audit as audit_module
 from awf.infrastructure.audit_store.keys import Keys, signature_holds
 from awf.infrastructure.audit_store.postgres import PostgresAudit
 
@@ -147,6 +148,26 @@ async def test_a_database_that_was_set_back_as_a_whole(log, any_bench, told):
     other.record(told(reason="as if nothing had been"))
     found, report = await flaw(other)
     assert (found.kind, found.sequence, report.sound_until) == ("missing", RECORDS + 1, RECORDS)
+
+
+@pytest.mark.parametrize("found", [None, b"", b"half of what is being writ"])
+async def test_a_head_that_is_being_noted_right_now_is_waited_for(bench, told, monkeypatch, found):
+    log = bench.open()
+    log.record(told())
+    await log.records()
+    head = bench.folder / "head"
+    whole = head.read_bytes()
+    head.unlink() if found is None else head.write_bytes(found)
+    monkeypatch.setattr(audit_module, "_LOOK_SECONDS", 0)
+    read = type(log._database.noted_head).read
+
+    def looked_at(noted):
+        seen = read(noted)
+        head.write_bytes(whole)
+        return seen
+
+    monkeypatch.setattr(type(log._database.noted_head), "read", looked_at)
+    assert (await log.verify()).is_sound
 
 
 async def test_a_head_that_somebody_removed_beside_the_database(log, any_bench):
