@@ -14,7 +14,7 @@ from awf.domain.audit import AuditCheckpoint
 from awf.domain.audit_chain import record_hash, signed_bytes
 from awf.domain.errors import AwfError
 from awf.domain.gate_file import Audit
-from awf.infrastructure.audit_store import audit as audit_module
+from awf.infrastructure.audit_store import database as database_module
 from awf.infrastructure.audit_store.keys import Keys, signature_holds
 from awf.infrastructure.audit_store.postgres import PostgresAudit
 
@@ -158,7 +158,7 @@ async def test_a_head_that_is_being_noted_right_now_is_waited_for(bench, told, m
     head = bench.folder / "head"
     whole = head.read_bytes()
     head.unlink() if found is None else head.write_bytes(found)
-    monkeypatch.setattr(audit_module, "_LOOK_SECONDS", 0)
+    monkeypatch.setattr(database_module, "_LOOK_SECONDS", 0)
     read = type(log._database.noted_head).read
 
     def looked_at(noted):

@@ -50,7 +50,6 @@ _TOLD = (1, _COMPANY)  # so many lines wait when somebody has to know
 _RETRY_SECONDS = 1.0
 _GRACE_SECONDS = 5.0  # for an answer of the process at our side, when we close
 _TRIES = 5
-_LOOKS, _LOOK_SECONDS = 40, 0.025  # for a head that somebody may be noting
 _ROOMS = (1024 * 1024, 2 * LONGEST)  # of a spill file: the second where the disk has no more
 SPILL_LIMIT = 64 * 1024 * 1024
 
@@ -366,24 +365,12 @@ class SqliteAudit:
         """Looks at every record. The key and the witness are those of this log, unless others are given."""
         return await _in_thread(self._verified, public_key, witness)
 
-    def _noted(self) -> tuple[int, str] | None:
-        """The head that is noted. Whoever merges notes it after the commit, and may be at it right now: then it is looked at again."""
-        for _ in range(_LOOKS):
-            noted = self._database.noted_head.read()
-            if noted is not None or not self._has_records():
-                return noted
-            time.sleep(_LOOK_SECONDS)
-        return None
-
-    def _has_records(self) -> bool:
-        with self._translated(), self._database.snapshot() as connection:
-            return connection.execute("SELECT 1 FROM records LIMIT 1").fetchone() is not None
-
     def _verified(self, public_key: str, witness: str) -> AuditReport:
         key = public_key or self._database.keys.public
         with self._merging:
             damage = self._damage_met()
-            noted = self._noted()  # first: others may add to the log meanwhile
+            with self._translated():
+                noted = self._database.noted()  # first: others may add to the log meanwhile
             with self._translated(), self._database.snapshot() as connection:
                 chosen = witness or self._checkpoints.settings.witness
                 evidence = SqliteEvidence(connection, self._database, key, noted)

@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import sqlite3
+import time
 from typing import TYPE_CHECKING
 
 from awf.domain.errors import AwfError
@@ -24,6 +25,7 @@ __all__ = ["Database"]
 _BUSY_SECONDS = 5.0
 _PAGE = 16384  # bytes; records are long and only ever added, so that larger pages take a third less time
 _MIGRATION_BUSY_MS = 60_000
+_LOOKS, _LOOK_SECONDS = 40, 0.025  # for a head that somebody may be noting
 
 
 class Database:
@@ -163,6 +165,19 @@ class Database:
         finally:
             with contextlib.suppress(sqlite3.Error):
                 self.connection.execute("ROLLBACK")
+
+    def noted(self) -> tuple[int, str] | None:
+        """The head that is noted. Whoever merges notes it after the commit, and may be at it right now: then it is looked at again."""
+        for _ in range(_LOOKS):
+            noted = self.noted_head.read()
+            if noted is not None or not self._has_records():
+                return noted
+            time.sleep(_LOOK_SECONDS)
+        return None
+
+    def _has_records(self) -> bool:
+        with self.snapshot() as connection:
+            return connection.execute("SELECT 1 FROM records LIMIT 1").fetchone() is not None
 
     def close(self) -> None:
         self.noted_head.close()
