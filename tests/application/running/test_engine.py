@@ -370,17 +370,32 @@ async def test_any_succeed_takes_the_first_success(lab):
     ran = await lab.run(
         flow("""
   initial: fan
-  fan: {type: parallel, parallel: [bad, good, slow], strategy: any_succeed, on_success: done}
-  bad: {type: step, command: "exit 1"}
+  fan: {type: parallel, parallel: [good, slow], strategy: any_succeed, on_success: done}
   good: {type: step, command: "echo yes"}
   slow: {type: step, command: "sleep 60"}
 """)
     )
     assert ran.outcome.status == "completed"
     assert {n: r.status for n, r in ran.steps["fan"].result.branches.items()} == {
-        "bad": "failed",
         "good": "success",
         "slow": "cancelled",
+    }
+
+
+async def test_any_succeed_goes_on_after_a_failure(lab):
+    """One at a time: else the good one may be over first, and the bad one be stopped."""
+    ran = await lab.run(
+        flow("""
+  initial: fan
+  fan: {type: parallel, parallel: [bad, good], strategy: any_succeed, max_concurrent: 1, on_success: done}
+  bad: {type: step, command: "exit 1"}
+  good: {type: step, command: "echo yes"}
+""")
+    )
+    assert ran.outcome.status == "completed"
+    assert {n: r.status for n, r in ran.steps["fan"].result.branches.items()} == {
+        "bad": "failed",
+        "good": "success",
     }
 
 
