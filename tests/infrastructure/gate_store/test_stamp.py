@@ -7,7 +7,7 @@ import pytest
 
 from awf.domain.errors import AwfError
 from awf.domain.label import Label
-from awf.infrastructure.gate_store import SqliteGateStore
+from awf.infrastructure.gate_store import SqliteGateStore, watch
 from awf.infrastructure.gate_store.stamp import Stamp
 
 
@@ -76,3 +76,27 @@ async def test_a_mark_that_somebody_cuts_short_harms_nobody(tmp_path):
     await store.contexts.raise_label("c", Label("secret"), "t", 1.0)
     assert store.contexts.version() != before
     store.close()
+
+
+async def test_a_mark_of_a_file_that_was_removed_is_not_taken_for_one_of_the_next(tmp_path, monkeypatch):
+    """Both are sizes, and may be the same."""
+    folder = str(tmp_path / "gate")
+    mine, yours = SqliteGateStore(folder), SqliteGateStore(folder)
+    for number in range(3):
+        await yours.contexts.raise_label(f"c{number}", Label("secret"), "t", 1.0)
+    mine.changes()
+    yours.close()
+    stamp = tmp_path / "gate" / "gate.db.stamp"
+    size = stamp.stat().st_size
+    stamp.unlink()
+    monkeypatch.setattr(watch, "_LOOK_SECONDS", 1e9)  # from now on only the mark tells
+    deadline = time.monotonic() + 30
+    while not stamp.exists():
+        assert time.monotonic() < deadline
+        before = mine.changes()
+    other = SqliteGateStore(folder)
+    while stamp.stat().st_size < size:
+        await other.contexts.raise_label(f"d{stamp.stat().st_size}", Label("secret"), "t", 1.0)
+    assert mine.changes() != before
+    mine.close()
+    other.close()

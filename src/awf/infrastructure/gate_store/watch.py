@@ -35,7 +35,7 @@ class ChangeWatch:
         except (sqlite3.Error, OSError) as error:
             raise unavailable(path, error) from error
         self._file = _identity(path)
-        self._mark = b""
+        self._mark = 0
         self._changes = 0
         self._until = -inf
         self._seen: int | None = None
@@ -64,11 +64,12 @@ class ChangeWatch:
         self.changes()
         return self._counts[table]
 
-    def _look(self, mark: bytes) -> None:
+    def _look(self, mark: int) -> None:
         if _identity(self._path) != self._file:
             raise unavailable(self._path, "it was moved or replaced while it was in use")
         with contextlib.suppress(OSError):
-            self._stamp.renew()
+            if self._stamp.renewed():
+                mark = self._stamp.look()  # that of the other file says nothing about this one
         try:
             seen = self._connection.execute("PRAGMA data_version").fetchone()[0]
             if seen != self._seen:
