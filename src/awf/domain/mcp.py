@@ -62,12 +62,10 @@ class Verbatim(dict[str, Any]):
         super().__init__(value)
         self.written = written
 
-    def says_no_more(self, encoded: bytes) -> bool:
-        """Whether its bytes are the JSON that is made of it: no key twice, whose first value nobody sees.
-
-        `encoded`: that JSON in another order. What has another length need not be made once more.
-        """
-        return len(self.written) == len(encoded) and self.written == _encode(self)
+    @property
+    def is_exact(self) -> bool:
+        """Whether its bytes are the JSON that is made of it: no key twice, whose first value nobody sees."""
+        return self.written == _encode(self)
 
 
 class RpcError(Exception):

@@ -97,7 +97,6 @@ class Passage(msgspec.Struct, eq=False):
     ahead: Ready | None = None  # what is to be recorded as soon as it has succeeded
     ended: float = 0.0
     answer: dict[str, Any] | None = None  # that came, where the rest still has to be recorded
-    written: bytes = b""  # the same as msgspec writes it, before anything was added
     revoked: str = ""  # why it was stopped on its way
     task: asyncio.Task[Any] | None = None
     raising: bool = False  # the label of its own context

@@ -19,7 +19,7 @@ from awf.application.gate.output_limits import limited
 from awf.application.gate.passage import Passage
 from awf.application.tools.pipeline import error_code
 from awf.domain.audit import AuditUnavailable
-from awf.domain.canonical import canonical, canonical_line, canonical_lines, needs_no_look, plainly
+from awf.domain.canonical import canonical, canonical_line, canonical_lines, plainly
 from awf.domain.errors import AwfError
 from awf.domain.label import PLAIN
 from awf.domain.mcp import Verbatim
@@ -181,7 +181,7 @@ class Turnstile:
         if made and not self._added(made):
             return [None] * len(passages)
         return [
-            None if raw is None else _shown(passage.tool, raw, encoded)
+            None if raw is None else _shown(passage.tool, raw, _is_exact(raw, encoded))
             for passage, raw, encoded in zip(passages, plain, lines, strict=True)
         ]
 
@@ -194,7 +194,7 @@ class Turnstile:
             return None
         taken, output = int((self._monotonic() - passage.began) * 1000), sha256(encoded).hexdigest()
         made = form.call(_recorded(passage, form), self._clock(), taken, output)
-        return _shown(passage.tool, raw, encoded) if self._added((made,)) else None
+        return _shown(passage.tool, raw, _is_exact(raw, encoded)) if self._added((made,)) else None
 
     # A call by itself: somebody waits for it, so that everything is done beforehand or afterwards that can be
 
@@ -236,7 +236,8 @@ class Turnstile:
         if ahead is None or log is None:
             return None
         try:
-            encoded = plainly(raw)
+            exact = type(raw) is Verbatim and raw.is_exact
+            encoded = raw.written if exact else plainly(raw)  # type: ignore[attr-defined]
         except Exception:  # noqa: BLE001  whatever it is, the other way can write it
             return None
         state = self._state() if passage.tool.told is not None else None  # which is asked for only then
@@ -246,8 +247,8 @@ class Turnstile:
             log.add_ready(ahead)
         except AuditUnavailable:
             return None
-        passage.ended, passage.answer, passage.written = self._monotonic(), raw, encoded
-        return _shown(passage.tool, raw, encoded)
+        passage.ended, passage.answer = self._monotonic(), raw
+        return _shown(passage.tool, raw, exact)
 
     def settle(self, passage: Passage) -> None:
         """Record all of it. Never raises; without that what was recorded ahead counts as it is."""
@@ -256,11 +257,10 @@ class Turnstile:
             return
         passage.answer = None
         try:
-            encoded = passage.written
-            if not needs_no_look(encoded):
-                encoded = canonical(_without_label(answer))
+            answer = _without_label(answer)
+            encoded = canonical_line(answer)
             if self._redactor.suspicious(encoded):
-                encoded = canonical(self._redactor.redacted(_without_label(answer)))
+                encoded = canonical(self._redactor.redacted(answer))
             taken = int((passage.ended - passage.began) * 1000)
             output = sha256(encoded).hexdigest()
             log.complete(form.call(_recorded(passage, form), self._clock(), taken, output))
@@ -312,11 +312,19 @@ def _without_label(answer: dict[str, Any]) -> dict[str, Any]:
     return {key: answer[key] for key in answer if key != "_meta"}
 
 
-def _shown(tool: GatedTool, raw: dict[str, Any], encoded: bytes) -> dict[str, Any]:
-    """As the agent gets it: with the label of the tool, where that has one. It has no `_meta` of its own."""
+def _is_exact(raw: dict[str, Any], encoded: bytes) -> bool:
+    """`encoded`: its JSON in another order. What has another length need not be made once more."""
+    return type(raw) is Verbatim and len(raw.written) == len(encoded) and raw.is_exact
+
+
+def _shown(tool: GatedTool, raw: dict[str, Any], exact: bool) -> dict[str, Any]:
+    """As the agent gets it: with the label of the tool, where that has one. It has no `_meta` of its own.
+
+    `exact`: the words it came with may be passed on.
+    """
     told = tool.told
     if type(raw) is Verbatim:
-        if not raw or not raw.says_no_more(encoded):
+        if not raw or not exact:
             raw = dict(raw)
         elif told is not None:
             raw.written = tool.told_head + raw.written[1:]
