@@ -7,12 +7,13 @@ walk through a set in C; only known texts whose bytes were met are searched for.
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from awf.domain.redaction.spans import merged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from awf.domain.redaction.spans import Span
 
@@ -24,6 +25,7 @@ _AT_ONCE = 1 << 18  # bytes; so that other threads get their turn
 _WIDTH = 4  # bytes that are looked up, as a number
 _MIDDLE = 7  # bytes; a shorter text need not hold four that are aligned
 _LONG = 15  # bytes; such texts allow for longer steps
+_FEW = 128  # steps; for so many there is a way that takes them all in one go
 
 
 class _Grams(NamedTuple):
@@ -32,6 +34,18 @@ class _Grams(NamedTuple):
     step: int  # every how many of them one is looked up
     owners: Mapping[int, _Families]
     known: frozenset[int]
+    takers: dict[int, Callable[[bytes], tuple[int, ...]]]  # by how many steps are taken
+
+    def spare(self, data: bytes) -> bool:
+        """Whether none of them is met."""
+        steps = (len(data) // _WIDTH + self.step - 1) // self.step
+        if steps > _FEW:
+            return self.known.isdisjoint(memoryview(data)[: len(data) & -_WIDTH].cast("I")[:: self.step])
+        taken = self.takers.get(steps)
+        if taken is None:
+            between = f"{_WIDTH * (self.step - 1)}x"
+            taken = self.takers[steps] = Struct("=" + between.join("I" * steps)).unpack_from
+        return self.known.isdisjoint(taken(data))
 
 
 class ValueIndex:
@@ -50,10 +64,8 @@ class ValueIndex:
         """Whether any of the texts is in there."""
         size = len(data)
         for grams in self._grams:
-            if size <= _AT_ONCE:
-                view = memoryview(data)[: size & -_WIDTH].cast("I")[:: grams.step]
-                if grams.known.isdisjoint(view):
-                    continue
+            if size <= _AT_ONCE and grams.spare(data):
+                continue
             if any(text in data for text in self._owned(grams, data)):
                 return True
         return any(text in data for text in self._short) if self._short else False
@@ -143,4 +155,4 @@ def _grams(families: _Families) -> _Grams:
         for offset in range(_WIDTH * step):
             (gram,) = memoryview(root[offset : offset + _WIDTH]).cast("I")
             owners.setdefault(gram, {})[root] = family
-    return _Grams(step, owners, frozenset(owners))
+    return _Grams(step, owners, frozenset(owners), {})
