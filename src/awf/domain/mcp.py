@@ -62,7 +62,6 @@ class Verbatim(dict[str, Any]):
         super().__init__(value)
         self.written = written
 
-    @property
     def is_exact(self) -> bool:
         """Whether its bytes are the JSON that is made of it: no key twice, whose first value nobody sees."""
         return self.written == _encode(self)

@@ -98,7 +98,7 @@ class Turnstile:
             for passage in passages:
                 passage.began = began
             return True
-        if not self._recorder.is_immediate:
+        if not self._recorder.is_immediate():
             return False
         self._log = log
         joined, lines = canonical_lines([passage.arguments for passage in passages])
@@ -203,7 +203,7 @@ class Turnstile:
         passage.began, log = self._monotonic(), self._recorder.log
         if log is None:
             return True
-        if not self._recorder.is_immediate:
+        if not self._recorder.is_immediate():
             return False
         clearance, decision = passage.clearance, passage.decision
         assert clearance is not None
@@ -236,7 +236,7 @@ class Turnstile:
         if ahead is None or log is None:
             return None
         try:
-            exact = type(raw) is Verbatim and raw.is_exact
+            exact = type(raw) is Verbatim and raw.is_exact()
             encoded = raw.written if exact else plainly(raw)  # type: ignore[attr-defined]
         except Exception:  # noqa: BLE001  whatever it is, the other way can write it
             return None
@@ -314,7 +314,7 @@ def _without_label(answer: dict[str, Any]) -> dict[str, Any]:
 
 def _is_exact(raw: dict[str, Any], encoded: bytes) -> bool:
     """`encoded`: its JSON in another order. What has another length need not be made once more."""
-    return type(raw) is Verbatim and len(raw.written) == len(encoded) and raw.is_exact
+    return type(raw) is Verbatim and len(raw.written) == len(encoded) and raw.is_exact()
 
 
 def _shown(tool: GatedTool, raw: dict[str, Any], exact: bool) -> dict[str, Any]:

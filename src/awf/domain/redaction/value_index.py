@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from awf.domain.redaction.spans import merged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from awf.domain.redaction.spans import Span
 
     _Families = dict[bytes, tuple[bytes, ...]]  # a text → it and all that begin with it
+    # Whether none is met in what is taken of a text; else whose they are.
+    _Glance = tuple[Callable[[Iterable[int]], bool], Callable[[bytes], Sequence[int]], "_Grams"]
 
 __all__ = ["ValueIndex"]
 
@@ -25,7 +27,7 @@ _AT_ONCE = 1 << 18  # bytes; so that other threads get their turn
 _WIDTH = 4  # bytes that are looked up, as a number
 _MIDDLE = 7  # bytes; a shorter text need not hold four that are aligned
 _LONG = 15  # bytes; such texts allow for longer steps
-_FEW = 128  # steps; for so many there is a way that takes them all in one go
+_FEW = 512  # numbers; for texts of so many there is a way that takes all steps in one go
 
 
 class _Grams(NamedTuple):
@@ -34,18 +36,15 @@ class _Grams(NamedTuple):
     step: int  # every how many of them one is looked up
     owners: Mapping[int, _Families]
     known: frozenset[int]
-    takers: dict[int, Callable[[bytes], tuple[int, ...]]]  # by how many steps are taken
 
-    def spare(self, data: bytes) -> bool:
-        """Whether none of them is met."""
-        steps = (len(data) // _WIDTH + self.step - 1) // self.step
-        if steps > _FEW:
-            return self.known.isdisjoint(memoryview(data)[: len(data) & -_WIDTH].cast("I")[:: self.step])
-        taken = self.takers.get(steps)
-        if taken is None:
-            between = f"{_WIDTH * (self.step - 1)}x"
-            taken = self.takers[steps] = Struct("=" + between.join("I" * steps)).unpack_from
-        return self.known.isdisjoint(taken(data))
+    def view(self, data: bytes) -> Sequence[int]:
+        """What is looked up in a text."""
+        return memoryview(data)[: len(data) & -_WIDTH].cast("I")[:: self.step]
+
+    def taker(self, size: int) -> Callable[[bytes], Sequence[int]]:
+        """The same for texts of so many numbers, at once."""
+        between = f"{_WIDTH * (self.step - 1)}x"
+        return Struct("=" + between.join("I" * ((size + self.step - 1) // self.step))).unpack_from
 
 
 class ValueIndex:
@@ -59,16 +58,26 @@ class ValueIndex:
         # Apart, lest a short one has all take small steps.
         self._grams = [_grams(some) for some in (long, middle) if some]
         self._heads = {text[:3] for text in self.texts}
+        self._glances: dict[int, list[_Glance]] = {}  # by the size of texts, in numbers
 
     def may_hold(self, data: bytes) -> bool:
         """Whether any of the texts is in there."""
-        size = len(data)
-        for grams in self._grams:
-            if size <= _AT_ONCE and grams.spare(data):
-                continue
-            if any(text in data for text in self._owned(grams, data)):
+        size = len(data) // _WIDTH
+        glances = self._glances.get(size)
+        if glances is None:
+            glances = self._glances_at(size)
+        for is_spared, taken, grams in glances:
+            if not is_spared(taken(data)) and any(text in data for text in self._owned(grams, data)):
                 return True
         return any(text in data for text in self._short) if self._short else False
+
+    def _glances_at(self, size: int) -> list[_Glance]:
+        if size > _FEW:
+            long = size > _AT_ONCE // _WIDTH
+            return [(_never if long else one.known.isdisjoint, one.view, one) for one in self._grams]
+        made: list[_Glance] = [(one.known.isdisjoint, one.taker(size), one) for one in self._grams]
+        self._glances[size] = made
+        return made
 
     def spans(self, data: bytes) -> list[Span]:
         """Where the texts stand; what overlaps is one."""
@@ -127,7 +136,7 @@ class ValueIndex:
     @staticmethod
     def _owned(grams: _Grams, data: bytes) -> _Families:
         """Those whose bytes are met."""
-        view = memoryview(data)[: len(data) & -_WIDTH].cast("I")[:: grams.step]
+        view = grams.view(data)
         at_once = _AT_ONCE // (_WIDTH * grams.step)
         owned: _Families = {}
         for start in range(0, len(view), at_once):
@@ -155,4 +164,9 @@ def _grams(families: _Families) -> _Grams:
         for offset in range(_WIDTH * step):
             (gram,) = memoryview(root[offset : offset + _WIDTH]).cast("I")
             owners.setdefault(gram, {})[root] = family
-    return _Grams(step, owners, frozenset(owners), {})
+    return _Grams(step, owners, frozenset(owners))
+
+
+def _never(_: Iterable[int]) -> bool:
+    """Of a long text: it is looked at in pieces."""
+    return False
