@@ -7,20 +7,18 @@ that is then the same for both.
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.gateway.contest import contest, pairs
+from bench.gateway.alternating import Schedule, Taker, alternating
 from bench.gateway.targets import PROGRAMS, Bench, Setting, Target, config_of, door
-from bench.gateway.trial import Plan
 from bench.gateway.versus_direct import trouble
 from bench.rows import Limits, compared, figure, per_second
 
 if TYPE_CHECKING:
-    from bench.gateway.contest import Outcome
-    from bench.gateway.trial import Figures
     from bench.rows import Row
     from bench.stage import Stage
 
@@ -36,39 +34,31 @@ _SPEED = Limits(0.7, at_least=True)
 
 def run(stage: Stage) -> list[Row]:
     bench = Bench(stage)
-    plan = Plan(lists=False, warm=1.0, seconds=0.6, most=30_000)  # the audit is merged twice a second
-    plan = plan._replace(seconds=0.05, most=200, warm=0.0) if stage.quick else plan
+    schedule = Schedule(2, 2, 1, 0.05, 0.05, 0.0, 0.0) if stage.quick else Schedule()
     _grant(bench)
     rows: list[Row] = []
     for back in BACKS:
         targets = {"bare": bench.ours("http", back), "gated": gated(bench, back)}
-        calm = contest(bench, {"bare": targets["bare"]}, plan, stage.rounds(4))["bare"]
+        calm = alternating(bench, {"bare": targets["bare"]}, schedule._replace(starts=2, manies=0), ())["bare"]
         if calm.good:
-            targets["waiting"] = waiting(bench, back, _MORE * min(map(_p50, calm.good)))
-        outcomes = contest(bench, targets, plan, stage.rounds(12))
-        rows += [*_rows(**outcomes), *trouble(stage, outcomes)]
+            targets["waiting"] = waiting(bench, back, _MORE * calm.p50.least)
+        takers = alternating(bench, targets, schedule, ("bare", "gated"))
+        rows += [*_rows(**takers), *trouble(stage, takers)]
     return rows
 
 
-def _p50(figures: Figures) -> float:
-    return figures.one.taken.quantile(0.5)
-
-
-def _rows(gated: Outcome, bare: Outcome, waiting: Outcome | None = None) -> list[Row]:
+def _rows(gated: Taker, bare: Taker, waiting: Taker | None = None) -> list[Row]:
     what = f"the gate, {gated.target.path}"
     if waiting is None or not (gated.good and bare.good and waiting.good):
-        failed = next((one for one in (bare, gated, waiting) if one is not None and not one.good), bare)
+        failed = next((one for one in (bare, gated, waiting) if one is not None and one.failures), bare)
         return [figure(what, failed.reason)]
-    one, no_more = pairs(gated, bare, _p50), pairs(gated, waiting, _p50)
-    many = pairs(gated, bare, lambda f: f.many.each)
-    assert one
-    assert no_more
-    assert many
-    cpu = [side.median(lambda f: f.many.cpu * 1e6) for side in (gated, bare)]
+    cpu = [statistics.median(turn.cpu for turn in side.manies) * 1e6 for side in (gated, bare)]
     return [
-        compared(f"{what}: tools/call p50 / the bare gateway's", *one, _P50),
-        compared("  the same / a bare gateway's that waits for 35 % of that", *no_more, _NO_MORE),
-        per_second("  calls at 32 at once / the bare gateway's", *many, _SPEED),
+        compared(f"{what}: tools/call p50 / the bare gateway's", gated.p50, bare.p50, _P50),
+        compared(
+            "  the same / a bare gateway's that waits for 35 % of that", gated.p50, waiting.p50, _NO_MORE
+        ),
+        per_second("  calls at 32 at once / the bare gateway's", gated.each, bare.each, _SPEED),
         figure(
             "  processor time a call, 32 at once / the bare gateway's", f"{cpu[0]:.1f} µs", f"{cpu[1]:.1f} µs"
         ),

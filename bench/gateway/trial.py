@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bench.gateway.starting import Running
     from bench.gateway.targets import Bench, Target
 
-__all__ = ["Figures", "Phase", "Plan", "measured"]
+__all__ = ["Figures", "Phase", "Plan", "measured", "phase", "warmed"]
 
 _CALM = 0.25  # processors that others may use
 
@@ -62,19 +62,24 @@ class Figures(NamedTuple):
 async def measured(bench: Bench, target: Target, plan: Plan) -> Figures:
     async with started(bench, target, plan.tools, "--delay-ms", str(plan.delay_ms)) as running:
         calls = partial(echo, tool=running.access.tool, size=plan.size)
-        phase = partial(_phase, bench, running, plan.seconds / target.slow, plan.most)
-        end = time.perf_counter() + plan.warm
-        await put_on(running.peer, calls(max(32, 200 // target.slow), 8))
-        while time.perf_counter() < end:
-            await put_on(running.peer, calls(200, 8))
-        one = await phase(calls(max(5, 30 // target.slow)))
-        many = await phase(calls(max(plan.width, 8 * plan.width // target.slow), plan.width))
+        measure = partial(phase, bench, running, plan.seconds / target.slow, plan.most)
+        await warmed(running, plan, max(32, 200 // target.slow))
+        one = await measure(calls(max(5, 30 // target.slow)))
+        many = await measure(calls(max(plan.width, 8 * plan.width // target.slow), plan.width))
         rss = processes.megabytes(running.processes())
-        lists = await phase(listing(5)) if plan.lists else None
+        lists = await measure(listing(5)) if plan.lists else None
     return Figures(running.hello, running.listed, one, many, lists, rss)
 
 
-async def _phase(bench: Bench, running: Running, seconds: float, most: int, probe: Load) -> Phase:
+async def warmed(running: Running, plan: Plan, first: int = 200) -> None:
+    calls = partial(echo, tool=running.access.tool, size=plan.size)
+    end = time.perf_counter() + plan.warm
+    await put_on(running.peer, calls(first, 8))
+    while time.perf_counter() < end:
+        await put_on(running.peer, calls(200, 8))
+
+
+async def phase(bench: Bench, running: Running, seconds: float, most: int, probe: Load) -> Phase:
     """A few requests show how many fit into the time; then those are measured, again if others disturbed them."""
     tried = await put_on(running.peer, probe)
     fitting = int(seconds * len(tried.each) / tried.seconds)

@@ -16,6 +16,7 @@ from bench.rows import Limits, Row, compared, figure, per_second, within
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from bench.gateway.alternating import Taker
     from bench.gateway.targets import Target
     from bench.gateway.trial import Figures
     from bench.stage import Stage
@@ -138,7 +139,7 @@ def _start_row(
     return within(f"{what} / the limit's", both[0], limits, both[1])
 
 
-def trouble(stage: Stage, outcomes: Mapping[str, Outcome]) -> list[Row]:
+def trouble(stage: Stage, outcomes: Mapping[str, Outcome] | Mapping[str, Taker]) -> list[Row]:
     """Wrong answers and failed starts are rows, so that nobody overlooks them."""
     rows = []
     for outcome in outcomes.values():
