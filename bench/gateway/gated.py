@@ -39,7 +39,8 @@ def run(stage: Stage) -> list[Row]:
     rows: list[Row] = []
     for back in BACKS:
         targets = {"bare": bench.ours("http", back), "gated": gated(bench, back)}
-        calm = alternating(bench, {"bare": targets["bare"]}, schedule._replace(starts=2, manies=0), ())["bare"]
+        before = schedule._replace(starts=2, manies=0)
+        calm = alternating(bench, {"bare": targets["bare"]}, before, ())["bare"]
         if calm.good:
             targets["waiting"] = waiting(bench, back, _MORE * calm.p50.least)
         takers = alternating(bench, targets, schedule, ("bare", "gated"))
