@@ -20,15 +20,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = [
-    "canonical",
-    "canonical_line",
-    "canonical_lines",
-    "encoded_alike",
-    "needs_no_look",
-    "plainly",
-    "sha256_hex",
-]
+__all__ = ["canonical", "canonical_line", "canonical_lines", "encoded_alike", "plainly", "sha256_hex"]
 
 _TAG = "$awf"
 _TAG_BYTES = b'"$awf"'
@@ -61,13 +53,7 @@ def canonical_line(value: Mapping[str, Any]) -> bytes:
         encoded = _encode(value)
     except Exception:  # noqa: BLE001  as above
         return _exact(value)
-    if (  # `needs_no_look`, word for word: this is on the way of every call
-        encoded.isascii()
-        and encoded.translate(_KINDS).find(_MAYBE_NUMBER) < 0
-        and (_DOLLAR not in encoded or _TAG_BYTES not in encoded)
-    ):
-        return encoded
-    return canonical(value)
+    return encoded if _needs_no_look(encoded) else canonical(value)
 
 
 def canonical_lines(values: Sequence[Mapping[str, Any]]) -> tuple[bytes, list[bytes]]:
@@ -78,12 +64,12 @@ def canonical_lines(values: Sequence[Mapping[str, Any]]) -> tuple[bytes, list[by
         joined = _encode_lines(values)
     except Exception:  # noqa: BLE001  as above
         return _one_by_one(values)
-    if needs_no_look(joined):
+    if _needs_no_look(joined):
         return joined, joined[:-1].split(b"\n")
     return _one_by_one(values)
 
 
-def needs_no_look(encoded: bytes) -> bool:
+def _needs_no_look(encoded: bytes) -> bool:
     """Whether what msgspec wrote of something that was read from JSON is JCS, whatever the values are: no number is in it."""
     # `find`, since `in` tries bytes as a number first, which takes longer than looking for them.
     return (

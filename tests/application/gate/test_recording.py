@@ -146,7 +146,7 @@ async def test_what_was_kept_and_fails_again_is_kept_still(caplog):
         await asyncio.sleep(0)
     log.pending[1].set_exception(AuditUnavailable("gone again"))
     await waiting
-    assert not recorder.is_immediate()
+    assert not recorder.is_immediate
     log.broken = True
     await recorder.finish()
     assert "2 entries of the audit are lost" in caplog.text

@@ -51,6 +51,7 @@ class Recorder:
                 raise
             self._keep(entry, reason)
 
+    @property
     def is_immediate(self) -> bool:
         """Whether what is recorded is safe at once, without waiting for anyone."""
         return not self._missed and (self.log is None or self.log.is_immediate)

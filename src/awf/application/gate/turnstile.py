@@ -98,7 +98,7 @@ class Turnstile:
             for passage in passages:
                 passage.began = began
             return True
-        if not self._recorder.is_immediate():
+        if not self._recorder.is_immediate:
             return False
         self._log = log
         joined, lines = canonical_lines([passage.arguments for passage in passages])
@@ -203,7 +203,7 @@ class Turnstile:
         passage.began, log = self._monotonic(), self._recorder.log
         if log is None:
             return True
-        if not self._recorder.is_immediate():
+        if not self._recorder.is_immediate:
             return False
         clearance, decision = passage.clearance, passage.decision
         assert clearance is not None
@@ -236,8 +236,8 @@ class Turnstile:
         if ahead is None or log is None:
             return None
         try:
-            exact = type(raw) is Verbatim and raw.is_exact()
-            encoded = raw.written if exact else plainly(raw)  # type: ignore[attr-defined]
+            exact = raw.written if type(raw) is Verbatim and raw.is_exact() else b""
+            encoded = exact or plainly(raw)
         except Exception:  # noqa: BLE001  whatever it is, the other way can write it
             return None
         state = self._state() if passage.tool.told is not None else None  # which is asked for only then
@@ -248,7 +248,7 @@ class Turnstile:
         except AuditUnavailable:
             return None
         passage.ended, passage.answer = self._monotonic(), raw
-        return _shown(passage.tool, raw, exact)
+        return _shown(passage.tool, raw, bool(exact))
 
     def settle(self, passage: Passage) -> None:
         """Record all of it. Never raises; without that what was recorded ahead counts as it is."""

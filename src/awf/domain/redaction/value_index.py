@@ -7,6 +7,7 @@ walk through a set in C; only known texts whose bytes were met are searched for.
 
 from __future__ import annotations
 
+import functools
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,8 +44,7 @@ class _Grams(NamedTuple):
 
     def taker(self, size: int) -> Callable[[bytes], Sequence[int]]:
         """The same for texts of so many numbers, at once."""
-        between = f"{_WIDTH * (self.step - 1)}x"
-        return Struct("=" + between.join("I" * ((size + self.step - 1) // self.step))).unpack_from
+        return _taker((size + self.step - 1) // self.step, self.step)
 
 
 class ValueIndex:
@@ -165,6 +165,13 @@ def _grams(families: _Families) -> _Grams:
             (gram,) = memoryview(root[offset : offset + _WIDTH]).cast("I")
             owners.setdefault(gram, {})[root] = family
     return _Grams(step, owners, frozenset(owners))
+
+
+@functools.lru_cache(maxsize=1024)
+def _taker(count: int, step: int) -> Callable[[bytes], Sequence[int]]:
+    """Takes so many numbers, one every so many."""
+    between = f"{_WIDTH * (step - 1)}x"
+    return Struct(f"={count}I" if step == 1 else "=" + between.join("I" * count)).unpack_from
 
 
 def _never(_: Iterable[int]) -> bool:
