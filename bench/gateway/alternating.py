@@ -1,7 +1,7 @@
-"""Contestants that are all up at once and take turns of a fraction of a second: both sides of a ratio met the same moment.
+"""Contestants that are all up at once and take short turns: both sides of a ratio met the same moment.
 
-Where two differ by a third, and the machine by as much from one second to the next, rounds of several seconds say little. Those
-who wait for their turn do nothing.
+Where two differ by a third, and the machine by as much from one second to the next, a few rounds of several seconds say little.
+Those who wait for their turn do nothing.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import uvloop
@@ -29,18 +28,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Schedule", "Taker", "alternating"]
 
+_WIDTH = 32  # calls at once
+_PROBE = 16  # calls before a turn, for each of those that are on their way
+_MOST = 60_000  # calls in a turn
+
 
 class Schedule(NamedTuple):
-    """How often they take turns."""
+    """How often they take turns. A turn lasts for longer than the time between two merges of the audit."""
 
     starts: int = 6  # of all of them
-    ones: int = 24  # turns with one call at a time, in each
+    ones: int = 8  # turns with one call at a time, in each
+    one_seconds: float = 0.6
     manies: int = 6  # turns with many at once
-    seconds: float = 0.1  # that a turn with one at a time lasts
-    long_seconds: float = 1.1  # that one with many lasts: the audit is merged twice a second
-    rest: float = (
-        0.6  # seconds after such a turn: what a contestant still has to do then must not fall on the next one
-    )
+    many_seconds: float = 1.1
+    rest: float = 0.6  # seconds, after the turn of one who has something left to do
     warm: float = 1.0
 
 
@@ -76,54 +77,64 @@ class Taker(NamedTuple):
 
 
 def alternating(
-    bench: Bench, targets: Mapping[str, Target], schedule: Schedule, many: Sequence[str]
+    bench: Bench,
+    targets: Mapping[str, Target],
+    schedule: Schedule,
+    *,
+    many: Sequence[str] = (),
+    resting: Sequence[str] = (),
 ) -> dict[str, Taker]:
-    """`many`: those who are measured with many calls at once, too. A start that fails counts for nobody."""
+    """`many`: those who are measured with many calls at once, too. `resting`: those who go on working after their last call, for
+    which the next one waits. A start that fails counts for nobody.
+    """
     takers = {name: Taker(target, [], [], []) for name, target in targets.items()}
     for number in range(schedule.starts):
-        uvloop.run(_start(bench, takers, schedule, many, number))
+        uvloop.run(_Start(bench, takers, schedule, resting).run(many, number))
     return takers
 
 
-async def _start(
-    bench: Bench, takers: Mapping[str, Taker], schedule: Schedule, many: Sequence[str], number: int
-) -> None:
-    taken: dict[str, tuple[list[Phase], list[Phase]]] = {name: ([], []) for name in takers}
-    at_work = next(iter(takers))
-    try:
-        async with contextlib.AsyncExitStack() as stack:
-            running: dict[str, Running] = {}
-            for at_work, taker in takers.items():
-                running[at_work] = await stack.enter_async_context(started(bench, taker.target))
-                await warmed(running[at_work], Plan(warm=schedule.warm))
-            for turn in range(schedule.ones):
-                for at_work in _from(list(takers), number + turn):
-                    taken[at_work][0].append(await _one(bench, running[at_work], schedule))
-            for turn in range(schedule.manies):
-                for at_work in _from(list(many), number + turn):
-                    taken[at_work][1].append(await _many(bench, running[at_work], schedule))
-                    await asyncio.sleep(schedule.rest)
-    except (NoAnswer, OSError, TimeoutError) as error:
-        target = takers[at_work].target
-        print(f"  {target.name} {target.path}: {error}", file=sys.stderr, flush=True)
-        takers[at_work].failures.append(str(error) or type(error).__name__)
-        return
-    for name, (ones, manies) in taken.items():
-        takers[name].ones.extend(ones)
-        takers[name].manies.extend(manies)
+class _Start:
+    def __init__(
+        self, bench: Bench, takers: Mapping[str, Taker], schedule: Schedule, resting: Sequence[str]
+    ) -> None:
+        self._bench, self._takers, self._schedule, self._resting = bench, takers, schedule, resting
+        self._running: dict[str, Running] = {}
+        self._at_work = ""
 
+    async def run(self, many: Sequence[str], number: int) -> None:
+        schedule, everybody = self._schedule, list(self._takers)
+        try:
+            async with contextlib.AsyncExitStack() as stack:
+                for name in everybody:
+                    await self._begin(name, stack)
+                ones = await self._turns(everybody, number, schedule.ones, schedule.one_seconds, 1)
+                manies = await self._turns(many, number, schedule.manies, schedule.many_seconds, _WIDTH)
+        except (NoAnswer, OSError, TimeoutError) as error:
+            taker = self._takers[self._at_work]
+            print(f"  {taker.target.name} {taker.target.path}: {error}", file=sys.stderr, flush=True)
+            taker.failures.append(str(error) or type(error).__name__)
+            return
+        for name, taker in self._takers.items():
+            taker.ones.extend(ones[name])
+            taker.manies.extend(manies.get(name, ()))
 
-def _from(names: list[str], number: int) -> list[str]:
-    """Who begins changes from turn to turn."""
-    at = number % len(names)
-    return names[at:] + names[:at]
+    async def _begin(self, name: str, stack: contextlib.AsyncExitStack) -> None:
+        self._at_work = name
+        running = await stack.enter_async_context(started(self._bench, self._takers[name].target))
+        await warmed(running, Plan(warm=self._schedule.warm))
+        self._running[name] = running
 
-
-async def _one(bench: Bench, running: Running, schedule: Schedule) -> Phase:
-    calls = partial(echo, tool=running.access.tool)
-    return await phase(bench, running, schedule.seconds, 10_000, calls(100))
-
-
-async def _many(bench: Bench, running: Running, schedule: Schedule) -> Phase:
-    calls = partial(echo, tool=running.access.tool)
-    return await phase(bench, running, schedule.long_seconds, 60_000, calls(512, 32))
+    async def _turns(
+        self, names: Sequence[str], number: int, turns: int, seconds: float, width: int
+    ) -> dict[str, list[Phase]]:
+        """Who begins changes from turn to turn."""
+        taken: dict[str, list[Phase]] = {name: [] for name in names}
+        for turn in range(number, number + turns):
+            for place in range(len(names)):
+                name = self._at_work = names[(turn + place) % len(names)]
+                running = self._running[name]
+                probe = echo(_PROBE * width, width, tool=running.access.tool)
+                taken[name].append(await phase(self._bench, running, seconds, _MOST, probe))
+                if name in self._resting:
+                    await asyncio.sleep(self._schedule.rest)
+        return taken

@@ -34,16 +34,18 @@ _SPEED = Limits(0.7, at_least=True)
 
 def run(stage: Stage) -> list[Row]:
     bench = Bench(stage)
-    schedule = Schedule(2, 2, 1, 0.05, 0.05, 0.0, 0.0) if stage.quick else Schedule()
+    schedule = Schedule()
+    if stage.quick:
+        schedule = Schedule(starts=2, ones=2, one_seconds=0.05, manies=1, many_seconds=0.05, rest=0, warm=0)
     _grant(bench)
     rows: list[Row] = []
     for back in BACKS:
         targets = {"bare": bench.ours("http", back), "gated": gated(bench, back)}
-        before = schedule._replace(starts=2, manies=0)
-        calm = alternating(bench, {"bare": targets["bare"]}, before, ())["bare"]
+        before = schedule._replace(starts=2)
+        calm = alternating(bench, {"bare": targets["bare"]}, before)["bare"]
         if calm.good:
             targets["waiting"] = waiting(bench, back, _MORE * calm.p50.least)
-        takers = alternating(bench, targets, schedule, ("bare", "gated"))
+        takers = alternating(bench, targets, schedule, many=("bare", "gated"), resting=("gated",))
         rows += [*_rows(**takers), *trouble(stage, takers)]
     return rows
 
