@@ -30,6 +30,7 @@ def record(run_id="r1"):
         status="running",
         started_at=time.time(),
         inputs={"a": 1, "b": "x"},
+        context="of an agent",
     )
 
 
@@ -109,6 +110,7 @@ async def test_an_adopted_run_has_everything_and_nobody_else_can_have_it(journal
     await run.release()
     again = await journal.adopt("r1", Masker())
     assert again.resumed
+    assert again.record.context == "of an agent"
     assert not run.resumed
     assert again.finished_steps == 1
     assert again.recorded("a").output == "kept"

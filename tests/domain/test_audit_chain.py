@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 
+import pytest
 import rfc8785
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -46,6 +48,49 @@ def test_an_entry_read_and_written_again_is_the_same(entry):
 def test_the_form_of_an_entry_is_canonical_for_others_too(entry):
     written = entry_json(entry)
     assert rfc8785.dumps(json.loads(written)) == written
+
+
+@pytest.mark.parametrize(
+    ("moment", "written"),
+    [
+        (1700000000.0, b"1700000000"), (0.0, b"0"), (-0.0, b"0"), (-5.0, b"-5"), (1e15, b"1000000000000000"),
+        (2.0**53 - 2, b"9007199254740990"), (2.0**53 - 1, b"0"), (2.0**53, b"0"), (float("nan"), b"0"), (7, b"7"),
+    ],
+)  # fmt: skip
+def test_a_moment_of_a_whole_second_has_no_point(moment, written):
+    entry = AuditEntry(kind="effect", created_at=moment)
+    assert entry_json(entry) == b'{"createdAt":%b,"kind":"effect"}' % written
+    assert entry.created_at is moment
+
+
+def functions_for(entry):
+    """How many functions it takes to write it; the first time more is made ready."""
+    count = 0
+
+    def hear(_frame, event, _what):
+        nonlocal count
+        count += event in {"call", "c_call"}
+
+    entry_json(entry)
+    sys.setprofile(hear)
+    try:
+        entry_json(entry)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_an_entry_of_a_whole_second_costs_hardly_more_than_any_other():
+    some, whole = (
+        AuditEntry(kind="call", created_at=moment, tool_id="kb:get", details={"n": 1})
+        for moment in (1700000000.5, 1700000000.0)
+    )
+    assert functions_for(whole) <= functions_for(some) + 5
+
+
+def test_an_entry_that_has_to_be_spelled_out_does_not_ask_for_its_fields_each_time():
+    odd = AuditEntry(kind="call", created_at=1.5, details={"n": 2**60})
+    assert functions_for(odd) < 500
 
 
 def chain(*reasons):

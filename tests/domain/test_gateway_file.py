@@ -147,6 +147,28 @@ def test_values_are_filled_in_and_secrets_reported():
     assert set(loaded.secrets.values()) == {"k-1234", "open-sesame"}
 
 
+def test_tokens_may_have_names():
+    named = {"ci": "${env:CI}", "desk-2": "${env:DESK}"}
+    assert problems_in(changed(listen=Listen(host="0.0.0.0", tokens=named))) == []
+    assert found(changed(listen=Listen(tokens={"of ci": "${env:CI}"}))) == [
+        ("INVALID_FILE", ("listen", "tokens", "of ci"))
+    ]
+    assert found(changed(listen=Listen(tokens={"ci": "hunter2-hunter2"}))) == [
+        ("OPEN_DOOR", ("listen", "tokens", "ci"))
+    ]
+
+
+def test_tokens_with_names_are_filled_in_kept_secret_and_told_apart():
+    file = GatewayFile(servers={"kb": KB}, listen=Listen(tokens={"ci": "${env:CI}", "desk": "${env:DESK}"}))
+    loaded = load_values(file, Sources({"CI": "open-sesame", "DESK": "close-sesame"}, nothing))
+    assert loaded.problems == []
+    assert loaded.file.listen.tokens == {"ci": "open-sesame", "desk": "close-sesame"}
+    assert set(loaded.secrets.values()) == {"open-sesame", "close-sesame"}
+    (problem,) = load_values(file, Sources({"CI": "open-sesame", "DESK": "open-sesame"}, nothing)).problems
+    assert problem.path == ("listen", "tokens", "desk")
+    assert "“ci”" in problem.message
+
+
 def test_values_of_a_call_wait_in_the_defaults():
     file = changed(
         overrides={"kb:find": ToolOverride(defaults={"id": "${uuid()}", "by": "${header:X-User}"})}

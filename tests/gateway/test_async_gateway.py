@@ -91,6 +91,17 @@ async def test_a_reference_is_filled_in_and_its_value_never_comes_back(tmp_path,
         assert "very-secret" not in json.dumps(await gateway.drain_audit_events())
 
 
+async def test_what_a_server_says_as_it_dies_is_told_without_its_key(tmp_path, make, monkeypatch):
+    monkeypatch.setenv("KB_TOKEN", "very-secret-value-1234")
+    async with AsyncToolGateway(workspace=tmp_path) as gateway:
+        env = {"LAST_WORDS": "${env:KB_TOKEN}"}
+        await gateway.register_server(make.server(make.tool("crash", schema={"type": "object"}), env=env))
+        result = await gateway.call_tool(hello(toolId="kb:crash", arguments={}))
+        assert result["success"] is False
+        assert "***" in result["error"]["message"]
+        assert "very-secret" not in json.dumps(result)
+
+
 # -- the beginning and the end ---------------------------------------------------------------------------------------
 
 
@@ -116,6 +127,58 @@ async def test_servers_end_with_reset_and_their_hooks_are_called(gateway, make):
     assert heard == ["+kb"]
     await gateway.reset()
     assert heard == ["+kb", "-kb"]
+
+
+async def test_what_is_called_while_servers_end_finds_nothing_and_leaves_nothing(gateway, make):
+    """Not even what is known of a tool: another one of that name may have other rules."""
+    leaving, gone = asyncio.Event(), asyncio.Event()
+
+    async def cleanup(_):
+        leaving.set()
+        await gone.wait()
+
+    await gateway.register_server(make.server(), cleanup=cleanup)
+    await gateway.call_tool(hello())
+    resetting = spawn(gateway.reset(), "resetting")
+    await leaving.wait()
+    between = await gateway.call_tool(hello())
+    gone.set()
+    await resetting
+    assert between["error"]["code"] == "RESOURCE_NOT_FOUND"
+    await gateway.register_server(make.server(make.tool(requiredScopes=["kb.read"])))
+    assert (await gateway.call_tool(hello()))["error"]["code"] == "PERMISSION_DENIED"
+
+
+async def test_a_value_that_does_not_fit_is_not_recorded_where_its_name_is_secret(gateway, make):
+    short = {"type": "string", "maxLength": 3}
+    schema = {"type": "object", "properties": {"password": {"type": "integer"}, "pin": short, "text": short}}
+    await gateway.register_server(make.server(make.tool(schema=schema)))
+    for name, keys in (("password", []), ("pin", ["PIN"]), ("text", [])):
+        call = {"toolId": "kb:echo", "arguments": {name: "hunter2-and-more"}, "redactKeys": keys}
+        result = await gateway.call_tool(call)
+        assert result["error"]["code"] == "INVALID_ARGUMENTS"
+        assert ("hunter2" in str(result)) is (name == "text")
+    recorded = [event["reason"] for event in await gateway.drain_audit_events()]
+    assert ["hunter2" in reason for reason in recorded] == [False, False, True]
+
+
+async def test_arguments_that_no_server_can_be_sent_are_refused_without_a_word_in_the_log(
+    gateway, make, caplog
+):
+    await gateway.register_server(make.server(make.tool(schema={"type": "object"})))
+    for arguments in ({"text": "\ud800"}, {"\udc00": 1}, {"deep": [[["\ud800"]]]}):
+        result = await gateway.call_tool({"toolId": "kb:echo", "arguments": arguments})
+        assert result["error"]["code"] == "INVALID_ARGUMENTS"
+    events = await gateway.drain_audit_events()
+    assert [event["error"] for event in events] == ["INVALID_ARGUMENTS"] * 3
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("workspace", [".", "/tmp/../tmp", "inner"])
+async def test_a_grant_for_a_folder_names_it_whole(gateway, workspace):
+    with pytest.raises(GatewayError) as refused:
+        await gateway.grant_capability({"capability": "kb.read", "scope": {"workspace": workspace}})
+    assert refused.value.code == "USER.GRANT.INVALID"
 
 
 @pytest.mark.parametrize(
@@ -457,3 +520,21 @@ async def test_a_server_that_its_sandbox_ends_is_a_violation(tmp_path, make, wal
         result = await gateway.call_tool(hello(arguments={"text": "spin"}))
         assert result["error"]["code"] == "SANDBOX_VIOLATION", result
         assert [event["error"] for event in await gateway.drain_audit_events()] == ["SANDBOX_VIOLATION"]
+
+
+async def test_who_reads_on_in_a_secret_result_knows_it(tmp_path, make):
+    config = {
+        "overrides": {"kb:echo": {"classification": "confidential"}},
+        "limits": {"max_output_bytes": 100},
+        "spool": {},
+    }
+    async with AsyncToolGateway(
+        workspace=tmp_path, storage=tmp_path / "kept", session="mine", config=config
+    ) as one:
+        await one.register_server(make.server(make.tool(), make.tool("wide", openWorldHint=True)))
+        result = await one.call_tool({"toolId": "kb:echo", "arguments": {"text": "x" * 5000}})
+        address = result["meta"]["outputSpool"]["uri"]
+        await one._service._parts.gate.contexts.reset("mine", "ann")
+        await one.read_artifact(address)
+        refused = await one.call_tool({"toolId": "kb:wide", "arguments": {"text": "a"}})
+    assert refused["error"]["code"] == "PERMISSION_DENIED"

@@ -188,8 +188,11 @@ class Journey:
         self._started.append(Running(process, out, err))
         return self._started[-1]
 
-    def on_terminal(self, *arguments: str, typed: str = "") -> Told:
-        """The same with a terminal on all three streams. What it shows comes back as standard output."""
+    def on_terminal(self, *arguments: str, typed: str = "", after: str = "") -> Told:
+        """The same with a terminal on all three streams. What it shows comes back as standard output.
+
+        `after`: what is seen before anything is typed.
+        """
         ours, theirs = pty.openpty()
         try:
             process = subprocess.Popen(
@@ -200,10 +203,14 @@ class Journey:
             os.close(theirs)
         shown = bytearray()
         with os.fdopen(ours, "r+b", buffering=0) as terminal:
-            terminal.write(typed.encode())
+            if not after:
+                terminal.write(typed.encode())
             with contextlib.suppress(OSError):  # how a terminal says that nobody is left on the other side
                 while chunk := terminal.read(65536):
+                    waited = after.encode() not in shown
                     shown += chunk
+                    if waited and after.encode() in shown:
+                        terminal.write(typed.encode())
             return Told(process.wait(PATIENCE), bytes(shown), b"")
 
     @staticmethod

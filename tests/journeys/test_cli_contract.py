@@ -270,7 +270,7 @@ def test_at_a_terminal_a_missing_input_is_asked_for(journey):
 @pytest.mark.parametrize(("typed", "status", "trace"), [("y\n", 0, ["a"]), ("maybe\nn\n", 3, [])])
 def test_at_a_terminal_an_approval_is_answered(typed, status, trace, journey):
     file = journey.steps("x", {"command": "echo a >> trace", "approval": "Go on?"})
-    told = journey.on_terminal("run", file, typed=typed)
+    told = journey.on_terminal("run", file, typed=typed, after="[n] no: ")
     assert told.status == status, told.stdout
     assert "Go on?" in told.stdout
     assert journey.trace() == trace

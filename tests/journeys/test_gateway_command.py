@@ -135,6 +135,7 @@ def test_one_tool_is_called_and_its_server_gets_what_was_hidden(journey, weather
         (["get_wether", "{}"], 1, "did you mean 'get_weather'?"),
         (["get_weather", "{city}"], 1, "not JSON"),
         (["get_weather", "[]"], 1, "must be a JSON object"),
+        (["get_weather", "[" * 100_000], 1, "not JSON"),
         (["get_weather", '{"city": 7}'], 3, "city"),
         (["get_weather", '{"city": "Oslo", "station_id": "1"}'], 3, "station_id"),
         (["--profile", "none", "get_weather"], 1, "There is no profile 'none'"),
@@ -146,6 +147,17 @@ def test_a_call_that_cannot_be_made_says_why(journey, weather, arguments, status
     assert told.status == status
     assert said in told.stdout + told.stderr
     assert "Traceback" not in told.stderr
+
+
+@pytest.mark.parametrize("command", ["call", "explain-decision"])
+def test_a_tool_whose_server_cannot_be_used_says_so(journey, command):
+    journey.write(".awf/gateway.yaml", json.dumps({"mcpServers": {"gone": {"command": "no-such-program"}}}))
+
+    told = journey.awf("gateway", command, "get_weather", "{}")
+
+    assert told.one_error("USER.GATEWAY.UNKNOWN_TOOL")
+    assert "gone: " in told.stderr
+    assert "no-such-program" in told.stderr
 
 
 @pytest.mark.parametrize(
@@ -330,7 +342,9 @@ def test_the_address_of_the_page_has_the_operator_key_as_soon_as_there_is_a_gate
     gateway.until("the configuration was taken over", 2)
     gateway.running.send(signal.SIGTERM)
     assert gateway.running.wait().status == 143
-    assert serving().until("what goes on: ").endswith(f"/#key={key}")  # the same after a restart
+    again = serving()
+    assert again.until("what goes on: ").endswith(f"/#key={key}")  # the same after a restart
+    again.until("shadow mode: every call passes")
     said = [line for line in gateway.running.err.read_text().splitlines() if key in line]
     assert len(said) == 1
 

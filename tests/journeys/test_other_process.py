@@ -10,6 +10,8 @@ from itertools import takewhile
 
 import pytest
 
+from awf.testing.fake_models import FakeModelServer, Scenario
+
 pytestmark = pytest.mark.journey
 
 A, C = "echo a >> trace; echo out of a", "echo c >> trace"
@@ -245,6 +247,36 @@ def test_a_run_with_several_questions_wants_to_know_which(journey):
     journey.awf("approve", "last", "fan/two").succeeded()
     assert running.wait().status == 0
     assert sorted(journey.trace()) == ["fan/one", "fan/two"]
+
+
+def test_of_several_calls_in_one_step_each_is_answered_by_the_id_of_its_question(journey, until):
+    calls = [{"tool": "Bash", "args": {"command": f"echo {word} >> trace"}} for word in ("good", "bad")]
+    script = {"name": "both", "prompt": "^Begin", "turns": [{"tool_calls": calls}, {"text": "Done."}]}
+    with FakeModelServer(Scenario({"name": "journey", "scripts": [script]})) as model:
+        agent = {
+            "type": "agent",
+            "provider": "openai_compatible",
+            "prompt": "Begin",
+            "options": {"base_url": f"{model.url}/v1", "model": "fake-model"},
+            "mcp_proxy": {"enable": True, "approve": ["Bash"]},
+            "on_success": "end",
+        }
+        states = {"initial": "talk", "talk": agent, "end": {"type": "terminal"}}
+        running = journey.start("run", journey.workflow("x", states), "-o", "ndjson")
+        running.until_event("approval.required", step="talk")
+
+        def questions():
+            return journey.awf("status", "last", "-o", "json").succeeded().json()["questions"]
+
+        until(lambda: len(questions()) == 2, "both questions")
+        named = {"good" in one["message"]: one["topic"] for one in questions()}
+        told = journey.awf("approve", "last", "talk").one_error("USER.INPUT.USAGE")
+        assert all(topic in told.stderr for topic in named.values())
+        assert "echo bad" in journey.awf("approve", "last", named[False], "--deny").succeeded().stdout
+        answer = journey.awf("approve", "last", named[True], "-o", "json").succeeded().json()
+        assert answer["question"]["id"] == named[True]
+        assert running.wait().status == 0
+    assert journey.trace() == ["good"]
 
 
 def test_nobody_to_ask_ends_the_run_and_it_can_be_answered_later(journey):

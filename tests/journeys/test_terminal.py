@@ -111,6 +111,74 @@ def test_a_no_at_the_terminal_ends_the_run_and_says_so(terminal):
     assert screen.process.wait(60) == 3
 
 
+HIDING = """
+name: hiding
+states:
+  initial: look
+  look: {type: step, command: 'printf "\\342\\200\\256evil\\342\\200\\213"', on_success: ask}
+  ask: {type: step, command: "true", approval: "Run {{ states.look.output }}?", on_success: done}
+  done: {type: terminal}
+"""
+
+
+def test_what_a_question_hides_is_spelled_out_at_the_terminal(terminal, tmp_path):
+    (tmp_path / "hiding.yaml").write_text(HIDING, encoding="utf-8")
+    screen = terminal("run", "./hiding.yaml")
+    screen.expect("? ask: Run \\u202eevil\\u200b?")
+    screen.type("n")
+    assert screen.process.wait(60) == 3
+
+
+TWO = """
+name: two
+states:
+  initial: wait
+  wait: {type: step, command: "touch waiting; until [ -e go ]; do sleep 0.05; done", on_success: one}
+  one: {type: step, command: "touch one", approval: "Do the first?", on_success: other}
+  other: {type: step, command: "touch other", approval: "Do the second?", on_success: done}
+  done: {type: terminal}
+"""
+
+
+@pytest.fixture
+def two(terminal, tmp_path):
+    (tmp_path / "two.yaml").write_text(TWO, encoding="utf-8")
+    screen = terminal("run", "./two.yaml")
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "waiting").exists():
+        assert time.monotonic() < deadline, "it does not begin"
+        time.sleep(0.02)
+    return screen
+
+
+def test_what_was_typed_before_a_question_is_no_answer_to_it(two, tmp_path):
+    two.type("    y")
+    two.expect("    y")  # the terminal has it
+    (tmp_path / "go").touch()
+    two.expect("Do the first?")
+    two.type("n")
+    two.expect("EXECUTION.APPROVAL.DENIED")
+    assert two.process.wait(60) == 3
+    assert not (tmp_path / "one").exists()
+
+
+def test_a_line_that_was_begun_for_one_question_does_not_answer_the_next(two, tmp_path, terminal):
+    (tmp_path / "go").touch()
+    two.expect("Do the first?")
+    two.expect("no: ")
+    os.write(two.master, b"y")
+    (run,) = [one.name for one in (tmp_path / "store" / "runs").iterdir()]
+    assert terminal("approve", run, "one").process.wait(60) == 0
+    two.expect("Do the second?")
+    two.type("")
+    two.expect("meant for the question before")
+    two.type("n")
+    two.expect("EXECUTION.APPROVAL.DENIED")
+    assert two.process.wait(60) == 3
+    assert (tmp_path / "one").exists()
+    assert not (tmp_path / "other").exists()
+
+
 def test_ctrl_c_at_a_question_cancels_and_gives_the_terminal_back(terminal):
     screen = terminal("run", "./gate.yaml", "-i", "where=prod")
     screen.expect("Deploy to production?")

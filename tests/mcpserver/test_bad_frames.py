@@ -34,6 +34,7 @@ FRAMES = {
     "null id": (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', None, -32600),
     "true id": (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', None, -32600),
     "broken id": (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, -32600),
+    "infinite id": (b'{"jsonrpc":"2.0","id":1e999,"method":"ping"}', None, -32600),
     "list id": (b'{"jsonrpc":"2.0","id":[7],"method":"ping"}', None, -32600),
     "number method": (b'{"jsonrpc":"2.0","id":7,"method":1}', 7, -32600),
     "no method": (b'{"jsonrpc":"2.0","id":7}', 7, -32600),

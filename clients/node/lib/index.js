@@ -13,7 +13,7 @@ export class ToolGateway {
     #listeners = new Set();
     constructor(options = {}) {
         const env = options.env ?? process.env;
-        if (env["AWF_GATEWAY_DISABLE"] === "1") {
+        if (env["AWF_GATEWAY_DISABLE"] === "1" || process.env["AWF_GATEWAY_DISABLE"] === "1") {
             const hint = "Unset AWF_GATEWAY_DISABLE.";
             throw new GatewayError("CLIENT.DISABLED", "The tool gateway is switched off (AWF_GATEWAY_DISABLE=1).", hint);
         }
@@ -90,7 +90,13 @@ function words(command) {
     if (!text.startsWith("[")) {
         return text ? text.split(/\s+/) : [];
     }
-    const found = JSON.parse(text);
+    let found;
+    try {
+        found = JSON.parse(text);
+    }
+    catch {
+        found = undefined;
+    }
     if (!Array.isArray(found) || !found.every((word) => typeof word === "string") || found.length === 0) {
         throw new GatewayError("USER.GATEWAY.INVALID_CALL", "AWF_GATEWAY_COMMAND is no list of words.");
     }

@@ -2,13 +2,18 @@
 import { spawn } from "node:child_process";
 import { GatewayError } from "./errors.js";
 const LAST_WORDS = 2000; // characters of standard error that an error may quote
-const LONGEST = 64 * 1024 * 1024; // of one answer
+const LONGEST = 256 * 1024 * 1024; // bytes of one answer
+const LONGEST_REQUEST = 10 * 1024 * 1024; // bytes; the gateway does not read more
+const MOST_CALLS = 200; // sent and not answered; the gateway reads nothing while it works on 256
+const DEEPEST = 500; // lists and objects inside each other
 const GRACE_MS = 5000;
 export class Lines {
     #child;
     #ended;
     #onEvent;
     #waiting = new Map();
+    #unsent = new Map(); // calls that come when there are enough of them
+    #calls = new Set(); // those that the gateway works on
     #rest = [];
     #kept = 0;
     #last = 0;
@@ -67,11 +72,23 @@ export class Lines {
             const text = `A value has no JSON form: ${error.message}`;
             return Promise.reject(new GatewayError("USER.GATEWAY.INVALID_CALL", text));
         }
+        const trouble = unreadable(line);
+        if (trouble !== "") {
+            return Promise.reject(new GatewayError("USER.GATEWAY.INVALID_CALL", trouble));
+        }
         return new Promise((resolve, reject) => {
-            const abort = () => this.#write({ jsonrpc: "2.0", method: "cancel", params: { id } });
+            const abort = () => {
+                if (!this.#unsent.has(id)) {
+                    this.#write({ jsonrpc: "2.0", method: "cancel", params: { id } });
+                }
+                this.#waiting.get(id)?.reject(signal?.reason); // whatever the gateway still says of it
+            };
             const done = () => {
                 signal?.removeEventListener("abort", abort);
                 this.#waiting.delete(id);
+                this.#unsent.delete(id);
+                this.#calls.delete(id);
+                this.#sendCalls();
                 if (this.#waiting.size === 0) {
                     this.#hold(false);
                 }
@@ -79,16 +96,34 @@ export class Lines {
             signal?.addEventListener("abort", abort, { once: true });
             this.#waiting.set(id, {
                 resolve: (value) => (done(), resolve(value)),
-                reject: (error) => (done(), reject(signal?.aborted ? signal.reason : error)),
+                reject: (error) => (done(), reject(error)),
             });
             this.#hold(true);
-            this.#child.stdin?.write(`${line}\n`);
+            if (method === "callTool") {
+                this.#unsent.set(id, line);
+                this.#sendCalls();
+            }
+            else {
+                this.#child.stdin?.write(`${line}\n`);
+            }
         });
+    }
+    /** What is not a call never waits behind hundreds of them. */
+    #sendCalls(most = MOST_CALLS) {
+        for (const [id, line] of this.#unsent) {
+            if (this.#calls.size >= most) {
+                return;
+            }
+            this.#unsent.delete(id);
+            this.#calls.add(id);
+            this.#child.stdin?.write(`${line}\n`);
+        }
     }
     /** Waits until the process is gone; one that does not go is made to. */
     async close() {
         this.#over ??= new GatewayError("USER.GATEWAY.CLOSED", "The tool gateway is closed.", "Make a new one.");
         this.#child.ref();
+        this.#sendCalls(Infinity);
         this.#child.stdin?.end();
         const timers = ["SIGTERM", "SIGKILL"].map((name, at) => setTimeout(() => this.#child.kill(name), GRACE_MS * (at + 1)));
         await this.#ended;
@@ -143,6 +178,39 @@ export class Lines {
             waiting.reject(this.#over);
         }
     }
+}
+/** Why the gateway could not even tell which request this is; empty when it can. */
+function unreadable(line) {
+    if (Buffer.byteLength(line) >= LONGEST_REQUEST) {
+        return `The request has more than ${LONGEST_REQUEST / 1024 / 1024} MiB.`;
+    }
+    return line.length > DEEPEST && depth(line) > DEEPEST ? `The request is nested more than ${DEEPEST} levels deep.` : "";
+}
+function depth(json) {
+    let deepest = 0;
+    let now = 0;
+    let inText = false;
+    for (let at = 0; at < json.length; at++) {
+        const sign = json[at];
+        if (inText) {
+            if (sign === "\\") {
+                at++;
+            }
+            else if (sign === '"') {
+                inText = false;
+            }
+        }
+        else if (sign === '"') {
+            inText = true;
+        }
+        else if (sign === "[" || sign === "{") {
+            deepest = Math.max(deepest, ++now);
+        }
+        else if (sign === "]" || sign === "}") {
+            now--;
+        }
+    }
+    return deepest;
 }
 function asError(error) {
     const data = (error.data ?? {});

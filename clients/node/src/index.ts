@@ -53,7 +53,7 @@ export class ToolGateway {
 
   constructor(options: ToolGatewayOptions = {}) {
     const env = options.env ?? process.env;
-    if (env["AWF_GATEWAY_DISABLE"] === "1") {
+    if (env["AWF_GATEWAY_DISABLE"] === "1" || process.env["AWF_GATEWAY_DISABLE"] === "1") {
       const hint = "Unset AWF_GATEWAY_DISABLE.";
       throw new GatewayError("CLIENT.DISABLED", "The tool gateway is switched off (AWF_GATEWAY_DISABLE=1).", hint);
     }
@@ -144,7 +144,12 @@ function words(command: string | undefined): string[] {
   if (!text.startsWith("[")) {
     return text ? text.split(/\s+/) : [];
   }
-  const found: unknown = JSON.parse(text);
+  let found: unknown;
+  try {
+    found = JSON.parse(text);
+  } catch {
+    found = undefined;
+  }
   if (!Array.isArray(found) || !found.every((word) => typeof word === "string") || found.length === 0) {
     throw new GatewayError("USER.GATEWAY.INVALID_CALL", "AWF_GATEWAY_COMMAND is no list of words.");
   }

@@ -104,6 +104,22 @@ test("a call that is given up ends", async () => {
   });
 });
 
+test("hundreds of calls under way keep nothing else waiting", async () => {
+  await using(new ToolGateway(), async (gateway) => {
+    await gateway.registerServer(config);
+    const giving = new AbortController();
+    const calls = Array.from({ length: 300 }, () =>
+      gateway.callTool({ toolId: "kb:slow", arguments: {} }, { signal: giving.signal }),
+    );
+    assert.equal((await gateway.listTools()).length, tools.length);
+    giving.abort(new Error("enough"));
+    const ended = await Promise.allSettled(calls);
+    assert.ok(ended.every((one) => one.status === "rejected" && one.reason.message === "enough"));
+    const said = await gateway.callTool({ toolId: "kb:echo", arguments: { text: "hi" } });
+    assert.equal(said.success, true);
+  });
+});
+
 test("what has no JSON form is refused before it is sent", async () => {
   await using(new ToolGateway(), async (gateway) => {
     const round = {};
@@ -112,6 +128,51 @@ test("what has no JSON form is refused before it is sent", async () => {
       code: "USER.GATEWAY.INVALID_CALL",
     });
   });
+});
+
+test("what the gateway could not read is refused before it is sent", async () => {
+  await using(new ToolGateway(), async (gateway) => {
+    await gateway.registerServer(config);
+    let deep = "x";
+    for (let level = 0; level < 2000; level++) {
+      deep = [deep];
+    }
+    for (const text of [deep, "x".repeat(11 * 1024 * 1024)]) {
+      await assert.rejects(gateway.callTool({ toolId: "kb:echo", arguments: { text } }), {
+        code: "USER.GATEWAY.INVALID_CALL",
+      });
+    }
+    const brackets = "[".repeat(5000) + '\\"'.repeat(500);
+    const plain = await gateway.callTool({ toolId: "kb:echo", arguments: { text: brackets } });
+    assert.equal(plain.success, true);
+  });
+});
+
+test("a call that is given up ends at once, whatever the gateway does", async () => {
+  await using(new ToolGateway(), async (gateway) => {
+    await gateway.registerServer(config);
+    const giving = new AbortController();
+    const calls = Array.from({ length: 300 }, () =>
+      gateway.callTool({ toolId: "kb:slow", arguments: {}, timeoutMs: 10_000 }, { signal: giving.signal }),
+    );
+    giving.abort(new Error("enough"));
+    const ends = await Promise.allSettled(calls);
+    assert.ok(ends.every((end) => end.status === "rejected" && end.reason.message === "enough"));
+  });
+});
+
+test("a command that is no list of words is told", () => {
+  const env = { ...process.env, AWF_GATEWAY_COMMAND: "[broken" };
+  assert.throws(() => new ToolGateway({ env }), { code: "USER.GATEWAY.INVALID_CALL" });
+});
+
+test("what is switched off for this process stays so whatever environment is given", () => {
+  process.env.AWF_GATEWAY_DISABLE = "1";
+  try {
+    assert.throws(() => new ToolGateway({ env: {} }), { code: "CLIENT.DISABLED" });
+  } finally {
+    delete process.env.AWF_GATEWAY_DISABLE;
+  }
 });
 
 test("a program that forgets to close it ends all the same", async () => {

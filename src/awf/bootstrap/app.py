@@ -5,6 +5,7 @@ Parts are built when they are first asked for, so that `awf validate` does not p
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from typing import TYPE_CHECKING, Any
@@ -16,13 +17,14 @@ from awf.domain.own_variables import handed_on
 from awf.domain.problem import suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from awf.application.authoring.validation import Validator
     from awf.application.running.service import ExecutionService
     from awf.application.running.services import RunServices
     from awf.application.tools.proxy import OfferedTools, ToolProxyService
     from awf.application.tools.router import Observers
+    from awf.domain.gateway_file import GatewayFile
     from awf.domain.mcp_server import McpServer
     from awf.domain.ports.agent_provider import AgentProvider
     from awf.domain.ports.command_runner import CommandRunner
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from awf.domain.ports.plugins import DeclaredPlugin, PluginFacts, Plugins
     from awf.domain.ports.run_store import RunStore
     from awf.domain.ports.tools import Toolbox
+    from awf.domain.problem import Problem
     from awf.domain.program import LoadedProgram, Program
     from awf.infrastructure.agents.cli.programs import Programs
     from awf.infrastructure.project_files.files import DiskProjectFiles
@@ -139,6 +142,9 @@ class App(Guarded):
         def runner() -> CommandRunner:
             return self.walls.runner(self.walls.settings.plugins, self.cwd, listens=True)
 
+        def inherited() -> dict[str, str]:
+            return self.walls.environment(self.walls.settings.plugins, handed_on(self.environment))
+
         return PluginHost(
             file=self.places.plugin_file,
             folders=self.places.plugin_dirs,
@@ -146,6 +152,7 @@ class App(Guarded):
             read=read_record,
             runner=LateRunner(runner),
             environment=handed_on(self.environment),
+            inherited=inherited,
             problem_with=self.schemas.problem_with,
             version=self.version,
         )
@@ -219,6 +226,31 @@ class App(Guarded):
         for one in file.plugin_tools:
             self.declared_plugin(one.plugin)
         return tools_of_file(file, chosen, self.environment)
+
+    def unknown_names(
+        self, file: GatewayFile, asked: Mapping[str, Collection[str]], path: str
+    ) -> list[Problem]:
+        """What a gateway's file says about tools that nobody has, with its place. `asked`: what servers have answered."""
+        from awf.domain.rule_names import Offered, unknown_names
+        from awf.infrastructure.builtin_tools.definitions import DEFINITIONS
+
+        if not file.overrides and (file.policy is None or not any(one.tools for one in file.policy.rules)):
+            return []
+        unasked = [name for name in file.servers if name not in asked]
+        try:
+            unasked += [f"plugin.{name}" for name in self._declared_plugins()]
+        except AwfError:  # whoever uses plugins is told
+            unasked.append("plugin.*")
+        builtin = [one.name for one in DEFINITIONS]
+        found = list(unknown_names(file, Offered({**asked, "builtin": builtin}, unasked)))
+        if not found:
+            return []
+        from awf.infrastructure.gateway_files import locate
+        from awf.infrastructure.yaml_files.nodes import parse_yaml
+
+        with contextlib.suppress(AwfError):  # it may be gone meanwhile
+            found = locate(path, found, parse_yaml)
+        return found
 
     def declared_plugin(self, name: str) -> DeclaredPlugin:
         declared = self._declared_plugins()
@@ -327,7 +359,7 @@ class App(Guarded):
             masker=self.masker,
             editor_servers=editor_servers or {},
             gate=lambda: self.gate,
-            context=context or self.environment.get("AWF_CONTEXT", ""),
+            context=self.environment.get("AWF_CONTEXT", "") or context,
             approve_all=approve_all,
             unattended=unattended,
         )

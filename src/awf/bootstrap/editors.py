@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from awf.bootstrap.app import App
-from awf.domain.redaction import JointMasker, Masker, secret_values
+from awf.domain.redaction import JointMasker, Masker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,11 +76,7 @@ class Editors:
         )
 
     def _app(self, cwd: str) -> App:
-        """A prompt may hold a secret of the environment before anything has run."""
-        app = App(cwd=cwd, environment=self._environment, flags=self._flags)
-        for name, value in secret_values(app.environment).items():
-            app.masker.add(f"env.{name}", value)
-        return app
+        return App(cwd=cwd, environment=self._environment, flags=self._flags)
 
     def set_up_logging(self) -> None:
         """Always to a file: what an editor does with standard error nobody knows."""

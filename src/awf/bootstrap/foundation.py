@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from awf import __version__
-from awf.domain.redaction import Masker
+from awf.domain.redaction import Masker, secret_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from awf.domain.ports.http_client import HttpClient
     from awf.domain.ports.tracer import Tracer
     from awf.domain.ports.turn import Turn
+    from awf.domain.redaction.publishing import Publishing
     from awf.domain.settings import ConfigFile
     from awf.infrastructure.expressions import ExpressionLanguage
     from awf.infrastructure.json_schemas.schemas import RustJsonSchemas
@@ -39,8 +40,17 @@ class Foundation:
         self.environment = dict(environment)
         self.flags = flags or {}
         self.masker = Masker()
+        for name, value in secret_values(self.environment).items():
+            self.masker.add(f"env.{name}", value)
         self.version = __version__
         self._lent = lent
+
+    @functools.cached_property
+    def publishing(self) -> Publishing:
+        """What may be seen of what servers tell of themselves."""
+        from awf.domain.redaction.publishing import Publishing
+
+        return Publishing(self.masker)
 
     @functools.cached_property
     def places(self) -> Places:

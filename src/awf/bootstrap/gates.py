@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from awf.application.gate.contexts import Contexts
     from awf.application.gate.gate import Gate
     from awf.application.gate.grants import Grants
+    from awf.application.gate.origin import Origin
     from awf.application.gate.recording import Recorder
     from awf.application.tools.pipeline import StepGate
     from awf.bootstrap.guarded import Guarded
@@ -23,8 +25,9 @@ if TYPE_CHECKING:
     from awf.domain.gateway_file import GatewayFile
     from awf.domain.redaction.redactor import Redactor
 
-__all__ = ["GateRooms", "gate_is_wanted", "project_file"]
+__all__ = ["GateRooms", "gate_is_wanted", "place_of", "project_file"]
 
+_LONGEST_NAME = 32
 _FACTS = ("classification", "integrity", "open_world", "policy_action", "requires_confirmation", "limits")
 
 
@@ -39,6 +42,18 @@ def gate_is_wanted(file: GatewayFile) -> bool:
         one.required_scopes or any(getattr(one, name) is not None for name in _FACTS)
         for one in file.overrides.values()
     )
+
+
+def place_of(*paths: str) -> str:
+    """What tells a folder (and a file) from all others of this machine, in contexts that nobody has named: many projects keep
+    what their gates remember in one storage, and what was approved in one is not for the other.
+    """
+    real = [
+        os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        for path in map(os.path.abspath, paths)
+    ]
+    name = re.sub(r"[^A-Za-z0-9._-]+", "_", os.path.basename(real[0]))[:_LONGEST_NAME]
+    return f"{name}-{hashlib.sha256(os.fsencode(chr(0).join(real))).hexdigest()[:12]}"
 
 
 def project_file(app: Guarded) -> GatewayFile | None:
@@ -168,19 +183,24 @@ class GateRooms:
                 hint="Bring it back, then do it again: awf audit verify",
             ) from reason
 
-    def of_standing_server(self, door: str = "mcp-serve") -> StepGate | None:
+    def of_standing_server(self) -> StepGate | None:
         """For a tool server that belongs to no run: whoever uses it is one client."""
         gate = self._app.gate
         if gate is None:
             return None
-        from awf.application.gate.origin import Origin
         from awf.application.tools.pipeline import StepGate
+
+        return StepGate(gate, self.standing_origin())
+
+    def standing_origin(self) -> Origin:
+        """Of its calls."""
+        from awf.application.gate.origin import Origin
         from awf.domain.grant import Holder
 
         app = self._app
-        context = app.environment.get("AWF_CONTEXT") or door
+        context = app.environment.get("AWF_CONTEXT") or f"mcp-serve:{place_of(app.cwd)}"
         holder = Holder(app.cwd, app.environment.get("USER", ""), context)
-        return StepGate(gate, Origin(context=context, door="mcp-serve", holder=holder))
+        return Origin(context=context, door="mcp-serve", holder=holder)
 
 
 def _digest(path: str) -> str:

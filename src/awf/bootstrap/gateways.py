@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import logging
 import os
 import re
 import stat
@@ -12,19 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 from awf.domain.errors import AwfError, InvalidWorkflowError
 from awf.domain.own_variables import handed_on
-from awf.domain.problem import suggest
+from awf.domain.problem import as_note, suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from awf.application.gate.contexts import LabelChange
     from awf.application.gate.gate import Gate
-    from awf.application.gate.passage import GatedTool
+    from awf.application.gate.origin import Origin
     from awf.application.gateway.admission import Admission
     from awf.application.gateway.call_book import CallBook
     from awf.application.gateway.desk import GatewayDesk
     from awf.application.gateway.gateway import Gateway
     from awf.application.gateway.replicas import Replicas
+    from awf.application.tools.router import ToolRouter
     from awf.bootstrap.app import App
     from awf.bootstrap.sandboxes import Walls
     from awf.domain.gateway_file import GatewayFile, GatewayServer, Listen
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["GatewayHouse", "gateway_path", "gateways_of"]
 
 _AWAKE_SECONDS = 0.0002  # longer than a processor takes to wake up, twice
+_log = logging.getLogger("awf.gateway")
 _ADDRESS = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?")
 
 
@@ -75,6 +78,8 @@ class GatewayHouse:
         self._pins: tuple[str, PinStore] | None = None
         self._gateway: Gateway | None = None
         self._hears = False  # of labels that change
+        self._told: set[Problem] = set()
+        self.warn: Callable[[Problem], None] = _log_warning
         self.file = self.read()
         self.walls = self._walls(self.file)
 
@@ -111,6 +116,15 @@ class GatewayHouse:
 
         return InvalidWorkflowError(locate(self.path, problems, parse_yaml))
 
+    def look_at_names(self, file: GatewayFile, asked: Mapping[str, Collection[str]]) -> list[Problem]:
+        """What of the file is about tools that nobody has; told once. `asked`: what servers have answered."""
+        found = self._app.unknown_names(file, asked, self.path)
+        for one in found:
+            if one not in self._told:
+                self._told.add(one)
+                self.warn(one)
+        return found
+
     def open(self, *, alone: bool = False, gated: bool = True, shared: bool = False) -> Gateway:
         """Starts nothing yet. `alone`: for one client only. `gated`: else whoever calls it is the gate. `shared`: it is one
         of the gateways of its database, if it has one.
@@ -134,9 +148,15 @@ class GatewayHouse:
             gate=self._gate if gated else None,
             awake=_AWAKE_SECONDS if _processors() > 1 else 0.0,
             turn=self.turn,
+            look_at_names=self.look_at_names,
             **named,
         )
-        gateway = Gateway(parts, self.file, alone=alone, origins=Origins(self.context, app.cwd))
+        gateway = Gateway(
+            parts,
+            self.file,
+            alone=alone,
+            origins=Origins(self.context, app.cwd, app.masker.mask, self._place),
+        )
         self._gateway = gateway
         return gateway
 
@@ -182,8 +202,15 @@ class GatewayHouse:
     @property
     def context(self) -> str:
         """The security context of clients that name none: of the whole gateway, or whoever started it says which."""
-        name = os.path.relpath(self.path, self._app.cwd)
+        name = self._place or os.path.relpath(self.path, self._app.cwd)
         return self._app.environment.get("AWF_CONTEXT") or f"gateway:{name}"
+
+    @functools.cached_property
+    def _place(self) -> str:
+        """Empty where gateways share a database: they are one, wherever their folders are."""
+        from awf.bootstrap.gates import place_of
+
+        return "" if self._app.settings.database_url.value else place_of(self._app.cwd, self.path)
 
     def _gate(self, file: GatewayFile) -> Gate | None:
         rooms = self._app.gate_rooms
@@ -213,21 +240,20 @@ class GatewayHouse:
         assert gate is not None
         return gate
 
-    def builtin_tool(self, gate: Gate, name: str) -> GatedTool | None:
-        """None: there is no such tool."""
-        from awf.infrastructure.builtin_tools.definitions import DEFINITIONS
+    def standing_origin(self) -> Origin:
+        """Where calls of built-in tools come from that belong to no run."""
+        return self._app.gate_rooms.standing_origin()
 
-        tool = next((one for one in DEFINITIONS if one.name == name), None)
-        if tool is None:
-            return None
-        return gate.tool(
-            f"builtin:{name}", name, "builtin", annotations=tool.annotations, schema=tool.input_schema
-        )
+    async def builtin_tools(self, gate: Gate, origin: Origin) -> ToolRouter:
+        """To be asked what would be decided about their calls; without the walls of those that are made."""
+        from awf.application.tools.pipeline import StepGate
+        from awf.application.tools.router import Observers, ToolRouter
+        from awf.infrastructure.builtin_tools import BuiltinTools
 
-    def builtin_names(self) -> list[str]:
-        from awf.infrastructure.builtin_tools.definitions import DEFINITIONS
-
-        return [one.name for one in DEFINITIONS]
+        app = self._app
+        observers = Observers(tracer=app.tracer, masker=app.masker, gate=StepGate(gate, origin))
+        provider = BuiltinTools(app.cwd, app.runner, environment={}, spool="")
+        return await ToolRouter.open([provider], app.schemas, observers)
 
     def desk(self, gateway: Gateway) -> GatewayDesk:
         from awf.application.gateway.desk import GatewayDesk
@@ -243,7 +269,9 @@ class GatewayHouse:
     def pins(self) -> PinStore:
         """One for as long as the file says the same: it remembers what it has read."""
         if self._pins is None or self._pins[0] != self.file.pinning.file:
-            self._pins = self.file.pinning.file, self._pin_store()
+            from awf.application.gateway.clean_pins import CleanPins
+
+            self._pins = self.file.pinning.file, CleanPins(self._pin_store(), self._app.publishing)
         return self._pins[1]
 
     def _pin_store(self) -> PinStore:
@@ -265,7 +293,9 @@ class GatewayHouse:
         runner = self.walls.runner(server.sandbox, app.cwd) if confined else app.runner
         on_token = functools.partial(app.masker.renew, f"{name}.oauth.token")
         http = functools.partial(app.http, self.turn)
-        return ServerWays(name, server, runner, handed_on(app.environment), http, on_token, self.turn)
+        environment = self.walls.environment(server.sandbox, handed_on(app.environment))
+        publishing = self._app.publishing
+        return ServerWays(name, server, runner, environment, http, on_token, self.turn, publishing)
 
     def _walls(self, file: GatewayFile) -> Walls:
         from awf.bootstrap.sandboxes import Walls
@@ -283,7 +313,14 @@ class GatewayHouse:
 
             folder = os.path.dirname(os.path.abspath(self.path))
             verifier = verifier_for(listen.oauth, self._app.http(), folder)
-        return Admission(listen, addresses, verifier, time.monotonic, is_open)
+        return Admission(listen, addresses, verifier, time.monotonic, is_open, self._naming_key(listen))
+
+    def _naming_key(self, listen: Listen) -> bytes:
+        """By which tokens without a name are known to the gate, today and tomorrow. Raises `AwfError`."""
+        from awf.bootstrap.gates import gate_is_wanted
+
+        unnamed = bool(listen.tokens) and isinstance(listen.tokens, list)
+        return self.operator_key().encode() if unnamed and gate_is_wanted(self.file) else b""
 
     def http_server(self, handler: HttpHandler, quick: QuickHandler, listen: Listen) -> HttpServer:
         from awf.domain.ports.http_server import ServerLimits
@@ -311,12 +348,17 @@ class GatewayHouse:
                 hint="Put the file back.",
             )
         file = self.read()
+        self._told.clear()  # what is still so is told again
         walls = self._walls(file)
         for server in file.servers.values():
             if server.enabled and server.command is not None:
                 walls.check(server.sandbox)
         self.walls = walls  # of servers that are started from now on
         return file
+
+
+def _log_warning(problem: Problem) -> None:
+    _log.warning("%s", as_note(problem))
 
 
 def _processors() -> int:

@@ -6,10 +6,11 @@ import logging
 from typing import TYPE_CHECKING
 
 from awf.domain.errors import AwfError
+from awf.domain.redaction import secret_values
 from awf.domain.sandbox import rules_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from awf.bootstrap.guarded import Guarded
     from awf.domain.ports.command_runner import Command, CommandOutcome, CommandRunner, RunningCommand, Stream
@@ -52,6 +53,14 @@ class Walls:
         home = self._app.environment.get("HOME", "")
         grounds = Grounds(root=root, protected=self._protected, home=home)
         return ConfinedRunner(self._app.runner, sandbox, rules, grounds)
+
+    def environment(self, profile: str, given: Mapping[str, str]) -> dict[str, str]:
+        """What a program in this profile is handed on: where files are hidden, so are secrets that it would inherit from us."""
+        rules, own = self.rules(profile), self._app.environment
+        if rules.files == "all":
+            return dict(given)
+        hidden = {name for name in secret_values(own) if name not in rules.env}
+        return {name: value for name, value in given.items() if name not in hidden or value != own[name]}
 
     def check(self, profile: str, *, listens: bool = False) -> None:
         """Raises `AwfError` unless the machine can do it, or need not."""

@@ -243,9 +243,8 @@ def _opened(app: App, walls: Walls, config: McpServerConfig, on_change: Callable
     server = _server(app, walls, config)
     confined = server.command is not None and walls.rules(server.sandbox).confines
     runner = walls.runner(server.sandbox, app.cwd) if confined else app.runner
-    tools = open_server(
-        config.server_id, server, runner, handed_on(app.environment), on_change, http=app.http
-    )
+    environment = walls.environment(server.sandbox, handed_on(app.environment))
+    tools = open_server(config.server_id, server, runner, environment, on_change, http=app.http)
     return OpenedServer(tools, confined and runner is not app.runner)
 
 

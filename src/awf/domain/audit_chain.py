@@ -6,6 +6,7 @@ canonical form, so that neither writing nor checking a hash has to make that for
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from typing import Any
 
@@ -15,7 +16,11 @@ from awf.domain.audit import AuditCheckpoint, AuditEntry, AuditFlaw, AuditRecord
 from awf.domain.canonical import canonical, encoded_alike, sha256_hex
 
 __all__ = [
+    "DAMAGED_LINE",
+    "ENTRIES_LOST",
     "GENESIS",
+    "HEAD_LOST",
+    "PLACE_LOST",
     "ChainWalk",
     "decoded_entry",
     "entry_json",
@@ -25,6 +30,11 @@ __all__ = [
 ]
 
 GENESIS = "0" * 64  # what the first record names as the one before
+# Causes of an `audit_gap`, after which the log is not all that was recorded.
+HEAD_LOST = "head lost"  # nobody can tell whether the end was cut off before it
+ENTRIES_LOST = "entries lost"  # they were gone before they came into the chain
+DAMAGED_LINE = "damaged line"  # what came there instead of an entry
+PLACE_LOST = "place lost"  # nobody could tell which entries of a file were in the chain already
 FLAWS_TOLD = 20
 DEEPEST = 64  # levels of details that are kept
 EXACT = 2**53 - 1
@@ -35,6 +45,9 @@ decoded_entry = msgspec.json.Decoder(AuditEntry).decode
 
 def entry_json(entry: AuditEntry) -> bytes:
     """The canonical form. Never raises, and can always be read again."""
+    moment = entry.created_at
+    if type(moment) is float and moment % 1 == 0 and abs(moment) < EXACT:  # without a point
+        entry = msgspec.structs.replace(entry, created_at=int(moment))
     try:
         encoded = _encode(entry)
     except Exception:  # noqa: BLE001  half characters, or details that are no JSON
@@ -49,7 +62,7 @@ def entry_json(entry: AuditEntry) -> bytes:
 def _spelled_out(entry: AuditEntry) -> bytes:
     """With everything in it made plain JSON, so that what is read again and written again is the same."""
     fields: dict[str, Any] = {}
-    for field in msgspec.structs.fields(entry):
+    for field in _fields():
         value = getattr(entry, field.name)
         if field.required or value != field.default:
             fields[field.encode_name] = _plain(value, DEEPEST)
@@ -60,6 +73,11 @@ def _spelled_out(entry: AuditEntry) -> bytes:
     if not entry.details:
         fields.pop("details", None)
     return canonical(fields)
+
+
+@functools.cache
+def _fields() -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(AuditEntry)  # takes longer than all the rest of it
 
 
 def _plain(value: Any, room: int) -> Any:

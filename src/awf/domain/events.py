@@ -8,6 +8,7 @@ On the wire an event is one JSON object: ``type``, ``run_id``, ``seq``, ``time``
 from __future__ import annotations
 
 import functools
+import re
 from typing import Any, Literal, Union
 
 import msgspec
@@ -43,10 +44,17 @@ __all__ = [
     "WorkflowResumed",
     "WorkflowStarted",
     "event_fields",
+    "same_step",
     "stamped_from",
 ]
 
 EVENT_FORMAT = 1
+_COUNTS = re.compile(r"\[[^\]]*\]|[#@]\d+")
+
+
+def same_step(path: str) -> str:
+    """What all visits, iterations and attempts of a step have in common: `call/loop#2[3]/test` → `call/loop/test`."""
+    return _COUNTS.sub("", path)
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -221,6 +229,12 @@ class ApprovalRequired(Event, frozen=True, kw_only=True, tag="approval.required"
     on_deny: str = "abort"
     tool: str = ""  # the tool that is to be called, where it is about a call
     input: dict[str, Any] = {}  # and its arguments
+    rule: str = ""  # of the policy, that wants it asked
+
+    @property
+    def consent(self) -> str:
+        """What a yes to more than this question is about: the step, whichever time it runs, the tool, and why it was asked."""
+        return f"{same_step(self.path)}:{self.tool}:{self.rule}"
 
 
 class ApprovalResolved(Event, frozen=True, kw_only=True, tag="approval.resolved"):

@@ -45,7 +45,7 @@ class Levels(Record, frozen=True, kw_only=True):
 
     contexts: Annotated[
         Literal["open", "minted"],
-        "`open`: a client may name any context (X-AWF-Context). `minted`: only those made with `awf gateway context new`.",
+        "`open`: a client may name any context (X-AWF-Context). `minted`: only those made with `awf gateway context new`, or the one of its token.",
     ] = "open"
     unmarked: Annotated[
         Literal["closed", "open"], "Whether tools of which nobody says so count as open to the world."

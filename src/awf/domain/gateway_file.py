@@ -21,6 +21,7 @@ from awf.domain.shape import Duration, Record, Size
 from awf.domain.value_source import Loading, Sources, is_reference
 
 __all__ = [
+    "ANSWERED_HERE",
     "CREDENTIAL_HEADERS",
     "REQUESTS",
     "GatewayFile",
@@ -34,13 +35,34 @@ __all__ = [
     "problems_in",
 ]
 
-REQUESTS = ("resources/read", "prompts/get")  # what a gate treats like tools of a server
+REQUESTS = (
+    "resources/read",
+    "resources/subscribe",
+    "prompts/get",
+    "completion/complete",
+)  # what a gate treats like tools of a server
+ANSWERED_HERE = frozenset(
+    [
+        "initialize",
+        "ping",
+        "logging/setLevel",
+        "server/discover",
+        "tools/list",
+        "tools/call",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/unsubscribe",
+        "subscriptions/listen",
+    ]
+)  # what a gateway answers by itself, so that no rule is asked about it
 CREDENTIAL_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
 _SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?")
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@*]+")
 _TOKEN = re.compile(r"[\x21-\x7e]+")  # what a header can carry
+_TOKEN_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 _USUAL_TIMEOUT = 60.0
 _EMPTY = "USER.GATEWAY.EMPTY"
@@ -121,8 +143,9 @@ class Listen(Record, frozen=True, kw_only=True):
     ] = []
     allowed_origins: Annotated[list[str], "Web pages that may use it, such as https://example.org."] = []
     tokens: Annotated[
-        list[str],
-        "Bearer tokens, one of which a client must send, as references such as ${env:GATEWAY_TOKEN}.",
+        list[str] | dict[str, str],
+        "Bearer tokens, one of which a client must send, as references such as ${env:GATEWAY_TOKEN}; with names by which the "
+        'gate and its record know who sent one (`{ci: "${env:CI_TOKEN}"}`), or a mere list.',
     ] = []
     oauth: Annotated[
         ListenOAuth | None, "Take tokens of an authorization server, beside `tokens` or instead of them."
@@ -304,7 +327,12 @@ def _problems_of_the_door(listen: Listen) -> Iterator[Problem]:
     yield from _problems_of_names(listen)
     if listen.oauth is not None:
         yield from _problems_of_oauth(listen.oauth)
-    for at, token in enumerate(listen.tokens):
+    for name in listen.tokens if isinstance(listen.tokens, dict) else ():
+        if not _TOKEN_NAME.fullmatch(name):
+            hint = "Use up to 64 letters, digits, ., _ and -."
+            message = f"“{name}” cannot be the name of a token."
+            yield _found(_FILE, ("listen", "tokens", name), message, hint, at_key=True)
+    for at, token in _each(listen.tokens):
         if not is_reference(token):
             message = "A token stands in the file itself, for everyone to read."
             hint = "Write ${env:NAME} or ${file:PATH}, and put the token there."
@@ -404,10 +432,10 @@ def load_values(file: GatewayFile, sources: Sources) -> LoadedGateway:
         )
         for key, one in file.overrides.items()
     }
-    tokens: list[str] = loading.value(file.listen.tokens, ("listen", "tokens"))
+    tokens: list[str] | dict[str, str] = loading.value(file.listen.tokens, ("listen", "tokens"))
     oauth: ListenOAuth | None = loading.value(file.listen.oauth, ("listen", "oauth"))
     problems = [*loading.problems, *_unusable_tokens(tokens)]
-    secrets = loading.secrets | {f"listen.tokens.{at}": token for at, token in enumerate(tokens) if token}
+    secrets = loading.secrets | {f"listen.tokens.{at}": token for at, token in _each(tokens) if token}
     listen = msgspec.structs.replace(file.listen, tokens=tokens, oauth=oauth)
     loaded = msgspec.structs.replace(file, servers=servers, overrides=overrides, listen=listen)
     if not problems:
@@ -422,9 +450,18 @@ def _loaded_server(name: str, server: GatewayServer, loading: Loading) -> Gatewa
     return loaded
 
 
-def _unusable_tokens(tokens: list[str]) -> Iterator[Problem]:
-    for at, token in enumerate(tokens):
-        path = ("listen", "tokens", at)
+def _each(tokens: list[str] | dict[str, str]) -> list[tuple[int | str, str]]:
+    """With where each stands."""
+    return list(tokens.items() if isinstance(tokens, dict) else enumerate(tokens))
+
+
+def _unusable_tokens(tokens: list[str] | dict[str, str]) -> Iterator[Problem]:
+    first: dict[str, int | str] = {}
+    for at, token in _each(tokens):
+        path: NodePath = ("listen", "tokens", at)
+        if isinstance(tokens, dict) and first.setdefault(token, at) != at:
+            message = f"This is the same token as “{first[token]}”: nobody could tell who sent it."
+            yield _found(_FILE, path, message, "Give each its own.")
         if not token.strip():
             message = "The token is empty, so that everyone would have it."
             yield _found(_DOOR, path, message, "Set the variable or fill the file it comes from.")

@@ -16,6 +16,7 @@ __all__ = [
     "PolicyRule",
     "RiskTag",
     "Verdict",
+    "in_shadow",
     "risk_score",
     "strictest",
 ]
@@ -84,6 +85,13 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def score(self) -> int:
         return 100 if self.verdict == "deny" else risk_score(self.risk)
+
+
+def in_shadow(decision: Decision) -> Decision:
+    """Where everything passes, and what would have counted is only recorded."""
+    if decision.verdict == "allow":
+        return decision
+    return msgspec.structs.replace(decision, verdict="allow", shadowed=decision.verdict)
 
 
 def risk_score(tags: tuple[RiskTag, ...]) -> int:

@@ -9,7 +9,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["NodePath", "Place", "Problem", "Severity", "suggest"]
+__all__ = ["NodePath", "Place", "Problem", "Severity", "as_note", "suggest"]
 
 NodePath = tuple[str | int, ...]
 Severity = Literal["error", "warning"]
@@ -35,6 +35,11 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     source_line: str = ""
     hint: str = ""
     severity: Severity = "error"
+
+
+def as_note(problem: Problem) -> str:
+    """In one line, with its place and what to do."""
+    return f"{problem.place or ''}: {problem.message} {problem.hint}".lstrip(": ").rstrip()
 
 
 def suggest(word: str, candidates: Iterable[str]) -> str:

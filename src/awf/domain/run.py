@@ -114,6 +114,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
     parent: str = ""  # the run this one was started again from
     cwd: str = ""
+    context: str = ""  # the security context that it was started in; without one it is one by itself
     waiting_for: str = ""  # a question, or the worker that a submitted run needs
     owner: str = ""
     definition_hash: str = ""

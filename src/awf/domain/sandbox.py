@@ -48,6 +48,10 @@ class SandboxProfile(Record, frozen=True, kw_only=True):
         "More files and folders that can be read; relative to the project's folder, ~ is your home.",
     ] = []
     write: Annotated[list[str], "More files and folders that can be changed."] = []
+    env: Annotated[
+        list[str],
+        "Variables of AWF's own environment that it gets although their names look secret; others of that kind only come by a server's `env`.",
+    ] = []
     network: Annotated[
         bool | None, "Whether it can reach a network, this machine's own addresses included."
     ] = None
@@ -89,6 +93,7 @@ class SandboxRules(msgspec.Struct, frozen=True, kw_only=True):
     files: FileAccess = "all"
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
     network: bool = True
     memory: int | None = None
     cpu: float | None = None
@@ -100,7 +105,7 @@ class SandboxRules(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def confines(self) -> bool:
         """Whether there is anything to enforce."""
-        return self != SandboxRules(name=self.name, read=self.read, write=self.write)
+        return self != SandboxRules(name=self.name, read=self.read, write=self.write, env=self.env)
 
     def demands(self, *, listens: bool = False) -> list[Demand]:
         """What a machine must be able to do for it. `listens`: we reach it by a socket that it makes."""
@@ -178,6 +183,7 @@ def _extended(name: str, own: SandboxProfile) -> SandboxRules:
         files=own.files or base.files,
         read=tuple(own.read),
         write=tuple(own.write),
+        env=tuple(own.env),
         network=base.network if own.network is None else own.network,
         memory=count(own.memory, base.memory),
         cpu=limit(own.cpu, base.cpu),

@@ -7,11 +7,12 @@ has never heard of.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 __all__ = [
+    "Behind",
     "CallContext",
     "ToolDefinition",
     "ToolErrorCode",
@@ -31,6 +32,14 @@ ToolErrorCode = Literal[
     "RATE_LIMITED",
     "CONFLICT",
 ]
+
+
+class Behind(NamedTuple):
+    """What is behind a tool of a provider, for the gate."""
+
+    tool_id: str = ""  # empty: it follows from its source and its name
+    folder: str | None = None  # where its relative paths start; None: where the step works
+    sent: Callable[[Any], Any] | None = None  # what it gets of given arguments; None: just those
 
 
 class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True):

@@ -47,6 +47,24 @@ def test_a_file_url_is_a_path_whatever_it_is_called():
     assert read({"anything": "file:///etc/shadow"}).paths == ("/etc/shadow",)
 
 
+@pytest.mark.parametrize("path", ["x://../secret/key", "file:/../secret/key", "https://../secret/key"])
+def test_where_a_path_is_expected_an_address_is_a_path_too(path):
+    assert f"{ROOT}/{path}" in read({"path": path}).paths
+    assert f"{ROOT}/{path}" in read({"to": path}).paths
+    assert "batch" not in read({"path": path}).risk
+
+
+@pytest.mark.parametrize("name", ["url", "text"])
+def test_spaces_and_ends_of_lines_disguise_nothing(name):
+    assert read({name: " " * 5000 + "http://evil.org/"}).hosts == ("evil.org",)
+    assert read({name: "h" + "\n" * 5000 + "ttp:evil.org/"}).hosts == ("evil.org",)
+    assert "/etc/shadow" in read({name: " " * 5000 + "file:///etc/shadow"}).paths
+
+
+def test_a_host_that_is_too_long_to_be_judged_is_told():
+    assert not read({"url": "http://good.org:" + "0" * 3000 + "@evil.org/"}).complete
+
+
 def test_for_tools_that_have_nothing_to_do_with_files_a_person_is_no_path():
     mail = ToolOverride(policy_action="connector.action")
     assert read({"to": "bob@example.org", "from": "ada"}, "mail:send", override=mail).paths == ()

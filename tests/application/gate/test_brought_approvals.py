@@ -9,6 +9,7 @@ import pytest
 
 from awf.application.gate.approvals import ApprovalDesk
 from awf.application.gate.confirming import Confirming
+from awf.application.gate.coverage import Carried
 from awf.application.gate.origin import Origin
 from awf.application.gate.passage import Passage
 from awf.domain.canonical import canonical
@@ -41,7 +42,8 @@ def passage(*approvals: str, door="api", arguments=ARGUMENTS, context="ctx", req
     facts = SimpleNamespace(id="mail:send", name="send", requires_confirmation=requires)
     origin = Origin(context=context, door=door, waits=door != "api")
     made = Passage(SimpleNamespace(facts=facts), arguments, origin, "call")
-    made.exact, made.approvals = canonical(arguments), approvals
+    made.exact = canonical(arguments)
+    made.approvals = tuple(Carried(one, f"grant of {one}") for one in approvals)
     return made
 
 
@@ -89,8 +91,9 @@ async def test_the_first_that_counts_is_taken_and_the_others_stay(confirming, de
     approval = await granted(desk)
     first = await confirming.confirmed(passage("used", arguments={}), ASKED, None)
     assert first.verdict == "allow"
-    second = await confirming.confirmed(passage("used", approval, "spare"), ASKED, None)
-    assert second.code == f"approval:{approval}"
+    call = passage("used", approval, "spare")
+    second = await confirming.confirmed(call, ASKED, None)
+    assert (second.code, call.carrier) == (f"approval:{approval}", f"grant of {approval}")
     assert (await confirming.confirmed(passage("spare"), ASKED, None)).verdict == "allow"
 
 

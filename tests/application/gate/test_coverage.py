@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from awf.application.gate.coverage import Coverage, coverage, period
+from awf.application.gate.coverage import Carried, Coverage, coverage, period
 from awf.domain.grant import (
     CapabilityGrant,
     GrantScope,
@@ -84,8 +84,13 @@ def test_approvals_come_with_the_grants_that_were_named_or_that_cover_something(
         grant("b", "y", approval_id="two"),
         grant("c", "x", approval_id="three", revoked_at=5.0),
     )
-    assert coverage(["x"], ME, None, held, NOW).approval_ids == ("one",)
-    assert coverage([], ME, ["b", "c"], held, NOW).approval_ids == ("two",)
+    assert coverage(["x"], ME, None, held, NOW).approvals == (Carried("one", "a"),)
+    assert coverage([], ME, ["b", "c"], held, NOW).approvals == (Carried("two", "b"),)
+
+
+def test_an_approval_that_two_grants_carry_is_that_of_the_first():
+    held = by_id(grant("a", "x", approval_id="one"), grant("b", "y", approval_id="one"))
+    assert coverage([], ME, ["b", "a"], held, NOW).approvals == (Carried("one", "b"),)
 
 
 def test_a_period_ends_when_the_next_grant_begins_or_ends():

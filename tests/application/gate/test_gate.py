@@ -333,11 +333,18 @@ async def test_where_contexts_are_minted_a_name_of_a_clients_own_choice_is_refus
     await lab.call(lab.tool("files:plain"), context=made.context_id)
 
 
-async def test_where_contexts_are_minted_the_gateways_own_counts(lab_of):
+async def test_where_contexts_are_minted_those_that_nobody_can_choose_count_and_no_others(lab_of):
+    """Who leaves the name out must not be rid of what it has read under the name."""
     lab = lab_of(levels=MINTED)
-    own = Origin(context="gateway:x", door="gateway")
-    await lab.call(lab.tool("files:plain"), origin=own)
-    assert lab.reached == ["files:plain"]
+    message = await refused(
+        lab.call(lab.tool("files:plain"), origin=Origin(context="gateway:x", door="gateway"))
+    )
+    assert "X-AWF-Context" in message
+    assert lab.reached == []
+    known = Origin(context="subject:ann", door="gateway", holder=Holder("", "ann", "subject:ann"))
+    for own in (known, Origin(context="run:x", door="step"), Origin(context="mcp-serve:x", door="mcp-serve")):
+        await lab.call(lab.tool("files:plain"), origin=own)
+    assert lab.reached == ["files:plain"] * 3
 
 
 async def test_what_can_be_no_context_is_refused(lab_of):
@@ -361,7 +368,7 @@ async def test_without_a_grant_a_tool_with_scopes_is_refused_and_says_what_is_mi
     lab = lab_of()
     message = await refused(lab.call(lab.tool()))
     assert "kb, connector.read" in message
-    assert "awf grant add kb" in message
+    assert "awf grant add kb && awf grant add connector.read" in message
     assert lab.entries[-1].code == "grants:missing"
 
 

@@ -65,7 +65,7 @@ async def test_the_head_stays_and_a_link_leads_to_the_whole():
     assert len(artifact.artifact_id) == 40
     uri = f"awf://artifact/{artifact.artifact_id}"
     assert link["type"] == "resource_link"
-    assert (link["uri"], link["mimeType"], link["size"]) == (uri, "text/plain", artifact.byte_size)
+    assert (link["uri"], link["mimeType"], link["size"]) == (uri, "text/plain", len(lines))
     assert f"of {len(lines)} bytes" in told["text"]
     assert "of 100 lines" in told["text"]
     assert (spooled.result["isError"], spooled.result["extra"]) == (True, 1)

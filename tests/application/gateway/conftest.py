@@ -78,8 +78,8 @@ class Visitor:
 
     quick = False
 
-    def __init__(self, gateway, version, capabilities, key, profile, level, session):
-        self.gateway = gateway
+    def __init__(self, gateway, version, capabilities, key, profile, level, session, name):
+        self.gateway, self.name = gateway, name
         self.modern = version in MODERN_VERSIONS
         self.level, self.key, self.profile = level, key, profile
         self.capabilities, self.version = capabilities, version
@@ -93,7 +93,7 @@ class Visitor:
             version=self.version,
             modern=self.modern,
             capabilities=self.capabilities,
-            info={"name": "visitor", "version": "1"},
+            info={"name": self.name, "version": "1"},
             key=self.key,
             profile=self.profile,
             level=self.level,
@@ -163,6 +163,8 @@ class House:
         self.book = CallBook()
         self.pins = pins
         self.opened = []  # the configurations with which servers were opened
+        self.asked = []  # what was known of servers when names were looked at
+        self.warnings = []  # what came of that
         self.now = 1000.0
         self.file = self.file_of(servers, config, **file)
         self.masker = Masker() if gate is None else gate.masker
@@ -177,6 +179,7 @@ class House:
             pins=pins,
             clock=lambda: self.now,
             gate=None if gate is None else lambda file: gate.opened(file, file.overrides),
+            look_at_names=self._look_at_names,
         )
         self.gateway = Gateway(parts, self.file, alone=alone)
         if gate is not None:
@@ -196,6 +199,10 @@ class House:
         self.opened.append((name, config))
         return self.memory[name]
 
+    def _look_at_names(self, file, asked):
+        self.asked.append(asked)
+        return self.warnings
+
     async def start(self):
         self.gateway.fleet.start()
         await self.gateway.fleet.settle()
@@ -205,12 +212,19 @@ class House:
         return self.gateway.fleet.servers[name]
 
     async def visitor(
-        self, version="2025-11-25", *, capabilities=None, key="", profile="", level="", greeted=True
+        self,
+        version="2025-11-25",
+        *,
+        capabilities=None,
+        key="",
+        profile="",
+        level="",
+        greeted=True,
+        name="visitor",
     ):
         self._visitors += 1
-        visitor = Visitor(
-            self.gateway, version, capabilities or {}, key, profile, level, f"session-{self._visitors}"
-        )
+        session = f"session-{self._visitors}"
+        visitor = Visitor(self.gateway, version, capabilities or {}, key, profile, level, session, name)
         if greeted and not visitor.modern:
             visitor.greeting = await self.gateway.greet(visitor.client)
         return visitor

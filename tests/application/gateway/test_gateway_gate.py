@@ -173,7 +173,29 @@ async def test_a_name_that_was_not_minted_is_refused(gated, gate):
     assert is_refused(await visitor.call("list", headers={"x-awf-context": "mine"}))
     made = await gate.contexts.mint()
     assert said(await visitor.call("list", headers={"x-awf-context": made.context_id})) == "names"
-    assert said(await visitor.call("list")) == "names"  # the gateway's own
+    assert is_refused(await visitor.call("list"))  # without a name
+    house.gateway.origins.remember("alices", "alice")
+    assert said(await (await house.modern(key="alices")).call("list")) == "names"  # her token's
+
+
+async def test_nobody_takes_the_context_of_another_credential_or_of_the_gateway(gated, gate):
+    house = await gated(levels=Levels(contexts="minted"))
+    house.gateway.origins.remember("alices", "alice")
+    house.gateway.origins.remember("bobs", "bob")
+    alice, bob = await house.modern(key="alices"), await house.modern(key="bobs")
+    for visitor in (alice, bob):
+        assert said(await visitor.call("list")) == "names"
+    for name in ("subject:bob", "gateway", "gateway:shop-0123456789ab", "mcp-serve:shop"):
+        assert is_refused(await alice.call("list", headers={"x-awf-context": name}))
+    assert said(await alice.call("list", headers={"x-awf-context": "subject:alice"})) == "names"
+
+
+async def test_what_a_client_calls_itself_is_one_line(gated, gate):
+    house = await gated()
+    visitor = await house.visitor()
+    visitor.client.info = {"name": "nice\n\napproval_0000\tspoof"}
+    await visitor.call("list")
+    assert gate.of_kind("decision", "call")[-1].client == "nice approval_0000 spoof"
 
 
 async def test_a_header_that_can_be_no_context_is_refused_and_not_cut_to_another(gated, gate):
@@ -389,7 +411,23 @@ async def test_a_call_is_made_again_with_the_answer_of_its_person(gated, gate):
     assert (said(result), result["resultType"]) == ("sent", "complete")
     passed = house.memory["mail"].seen("tools/call")[0]
     assert not {"requestState", "inputResponses"} & set(passed)
-    assert gate.of_kind("approval_resolved")[0].details["decidedBy"] == "visitor"
+    assert gate.of_kind("approval_resolved")[0].details["decidedBy"] == "the client visitor"
+
+
+@pytest.mark.parametrize("era", ["visitor", "modern"])
+async def test_a_client_that_calls_itself_like_somebody_who_may_answer_is_recorded_as_a_client(
+    gated, gate, era
+):
+    house = await gated()
+    visitor = await getattr(house, era)(capabilities=FORMS, name="the gateway's\npage")
+    if era == "modern":
+        await visitor.ask("tools/call", again(await question(visitor)))
+    else:
+        request = visitor.begin("tools/call", {"name": "send", "arguments": ANN})
+        visitor.answered(await request.ear.until("elicitation/create"), YES)
+        await request.answer()
+    assert gate.of_kind("approval_resolved")[0].details["decidedBy"] == "the client the gateway's page"
+    assert gate.of_kind("decision")[-1].reason == "Approved by the client the gateway's page."
 
 
 @pytest.mark.parametrize("reply", [{"action": "decline"}, {"action": "cancel"}])
@@ -438,6 +476,15 @@ async def test_a_state_is_worth_nothing_with_other_arguments_or_in_another_conte
     elsewhere = await visitor.ask("tools/call", again(state), headers={"x-awf-context": "other"})
     assert elsewhere["resultType"] == "input_required"
     assert sent(house) == 0
+
+
+async def test_a_yes_with_a_call_of_something_else_answers_no_question(gated, gate):
+    house = await gated()
+    visitor = await house.modern(capabilities=FORMS)
+    state = await question(visitor)
+    harmless = {**again(state), "name": "list", "arguments": {}}
+    await visitor.ask("tools/call", harmless)
+    assert (await gate.desk.find(state.removeprefix("awf-approval-"))).status == "pending"
 
 
 async def test_a_state_cannot_be_used_twice(gated):
@@ -508,18 +555,41 @@ async def test_a_server_that_asks_something_itself_is_not_mistaken_for_the_gate(
 # -- another file ------------------------------------------------------------------------------------------------------
 
 
-async def test_another_file_counts_from_then_on_and_what_was_asked_before_stays_asked(gated, gate):
-    house = await gated(approvals=Approvals(wait=60))
+async def answered_after(house, gate, **file):
+    """A call that somebody allows when another file has been taken over meanwhile."""
     visitor = await house.visitor()
     sending = spawn(visitor.call("send", ANN), "sending", awaited=True)
     async with asyncio.timeout(PATIENT):
         while not (open_ones := await gate.desk.open_ones()):
             await asyncio.sleep(0)
-        deny = Policy(rules=[PolicyRule(id="no", action="*", decision="deny")])
-        assert not await house.gateway.fleet.reload(house.file_of(house.memory, policy=deny))
-        assert is_refused(await visitor.call("list"))
+        assert not await house.gateway.fleet.reload(house.file_of(house.memory, **file))
         await gate.desk.decide(open_ones[0].approval_id, granted=True, by="ann")
-        assert said(await sending) == "sent"
+        return await sending
+
+
+async def test_another_file_counts_from_then_on_for_calls_that_wait_for_a_person_too(gated, gate):
+    house = await gated(approvals=Approvals(wait=60))
+    deny = Policy(rules=[PolicyRule(id="no", action="*", decision="deny", reason="Not today.")])
+    refused = await answered_after(house, gate, policy=deny)
+    assert is_refused(refused)
+    assert "Not today." in said(refused)
+    assert is_refused(await (await house.visitor()).call("list"))
+    assert gate.of_kind("decision")[-1].rule == "no"
+
+
+async def test_what_a_person_allows_is_done_where_the_new_file_allows_it_or_asks_as_well(gated, gate):
+    house = await gated(approvals=Approvals(wait=60))
+    assert said(await answered_after(house, gate, policy=ASK_MAIL, approvals=Approvals(wait=60))) == "sent"
+    allow = Policy(defaults=PolicyDefaults(fallback="allow"))
+    assert said(await answered_after(house, gate, policy=allow)) == "sent"
+
+
+async def test_a_tool_that_is_hidden_while_a_person_is_asked_is_not_called(gated, gate):
+    house = await gated(approvals=Approvals(wait=60))
+    hidden = {"mail:send": ToolOverride(enabled=False)}
+    refused = await answered_after(house, gate, policy=ASK_MAIL, overrides=hidden)
+    assert is_refused(refused)
+    assert "not offered as it was" in said(refused)
 
 
 async def test_a_file_without_a_gate_lets_calls_pass_and_one_with_a_gate_brings_it_back(gated, gate):

@@ -10,11 +10,13 @@ import pytest
 from awf.application.gateway import fleet as fleet_module
 from awf.application.gateway import server as module
 from awf.application.gateway.clockwork import Clockwork
+from awf.application.gateway.desk import GatewayDesk
 from awf.application.running.tasks import spawn
 from awf.domain.errors import AwfError
 from awf.domain.gateway_file import Profile
 from awf.domain.mcp import RpcError
 from awf.domain.override import ToolOverride
+from awf.domain.problem import Problem
 from awf.testing.memory_upstreams import MemoryServer
 
 GONE = AwfError("EXECUTION.MCP_SERVER.UNAVAILABLE", "It does not start.", hint="Look at its log.")
@@ -91,6 +93,18 @@ async def test_a_server_that_comes_back_brings_its_tools_back(house, until):
     assert said(await visitor.call("x")) == "done"
     assert one.server("a").restarts == 1
     assert one.server("a").detail == ""
+
+
+async def test_names_are_held_against_the_servers_that_have_answered_and_again_when_others_come(house, until):
+    late, b = MemoryServer().tool("x").tool("hidden"), MemoryServer().tool("y")
+    late.refusal = GONE
+    one = await house(late=late, b=b, config={"late": {"deny": ["hidden"]}})
+    assert one.asked[-1] == {"b": ["y"]}
+    one.warnings = [Problem(code="X", message="It is about nothing.", severity="warning")]
+    late.refusal = None
+    await until(lambda: one.asked[-1] == {"b": ["y"], "late": ["x", "hidden"]})
+    desk = GatewayDesk(one.gateway, one.book, "gateway.yaml")
+    assert desk.status()["problems"] == ["It is about nothing."]
 
 
 async def test_a_call_that_is_under_way_when_its_server_dies_is_told_and_others_go_on(house):

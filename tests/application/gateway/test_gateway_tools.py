@@ -262,7 +262,9 @@ async def test_content_blocks_that_are_no_objects_are_passed_on_as_they_are(hous
 
 async def test_a_protocol_error_does_not_tell_a_hidden_value_that_came_with_the_call(house):
     server = MemoryServer().tool(
-        "x", RpcError(-32000, "no such team: blueberry", {"n": [5], "t": ["blueberry"]}), inputSchema=UNITS
+        "x",
+        RpcError(-32000, "no such team: blueberry", {"n": [5], "t": ["blueberry"], "in blueberry": 1}),
+        inputSchema=UNITS,
     )
     override = ToolOverride(defaults={"units": parse_value("${header:X-Team}")})
     visitor = await (await house(a=server, file={"overrides": {"a:x": override}})).visitor()

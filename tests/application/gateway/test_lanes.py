@@ -148,6 +148,9 @@ class News:
     def overheard(self, message):
         self.told.append(("overheard", message["method"]))
 
+    def cleaned(self, params):
+        return params
+
 
 @pytest.fixture
 def news():

@@ -776,6 +776,28 @@ async def test_an_approval_for_the_run_is_not_asked_again(lab):
     assert len(person.asked) == 1
 
 
+async def test_an_approval_for_the_run_is_not_one_of_a_step_with_the_same_name_elsewhere(lab):
+    asked = '{type: step, command: "true", approval: true, on_success: done}'
+    lab.write(
+        "child.yaml",
+        flow(f"""
+  initial: a
+  a: {asked}
+"""),
+    )
+    person = ScriptedPerson(approvals=["run", "once"])
+    ran = await lab.run(
+        flow(f"""
+  initial: a
+  a: {asked.replace("done", "call")}
+  call: {{type: call_workflow, workflow: ./child.yaml, on_success: done}}
+"""),
+        person=person,
+    )
+    assert ran.outcome.status == "completed"
+    assert len(person.asked) == 2
+
+
 async def test_an_unanswered_approval_is_its_own_outcome_and_is_asked_again_on_resume(lab):
     text = flow("""
   initial: a

@@ -118,6 +118,14 @@ async def test_a_call_that_needs_approval_waits_for_the_person(lab):
     assert "echo one" in person.asked[0]
 
 
+async def test_a_person_is_shown_the_end_of_a_long_command_and_what_it_hides(lab):
+    person = ScriptedPerson(approvals=["reject"])
+    command = "echo \u202e" + "x" * 5000 + "; touch made"
+    await lab.run(agent(use("Bash", command=command), proxy={"approve": ["Bash"]}), person=person)
+    assert "echo \\u202exxx" in person.asked[0]
+    assert "xxx; touch made" in person.asked[0]
+
+
 async def test_an_approval_for_the_run_holds_for_later_calls_of_that_tool(lab):
     person = ScriptedPerson(approvals=["run"])
     ran = await lab.run(

@@ -68,6 +68,16 @@ async def test_arguments_that_break_the_schema_are_told_and_nothing_is_done():
     assert "txt" in result.text
 
 
+@pytest.mark.parametrize("text", ["half \ud800", "\udcff"])
+async def test_what_no_server_can_be_sent_is_refused_and_the_built_in_tools_look_themselves(text):
+    """Names of files need not be text."""
+    server, builtin = echoing("mcp:files", "far"), echoing("builtin", "near")
+    router = await opened(server, builtin)
+    refused = await router.call("far", {"text": text})
+    assert (refused.meta["awf/error"]["code"], server.calls) == ("INVALID_ARGUMENTS", [])
+    assert not (await router.call("near", {"text": text})).is_error
+
+
 @pytest.mark.parametrize(
     ("raised", "code", "words"),
     [

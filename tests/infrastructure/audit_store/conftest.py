@@ -58,7 +58,7 @@ class Bench:
 
     @property
     def keys(self):
-        return Keys(str(self.folder))
+        return Keys(str(self.folder), is_new=False)
 
     @property
     def note(self):

@@ -20,6 +20,8 @@ from awf.domain.gate_file import Audit
 from awf.infrastructure.audit_store import aside as module
 from awf.infrastructure.audit_store import audit as audit_module
 from awf.infrastructure.audit_store.aside import AsideCommand, aside_command
+from awf.infrastructure.audit_store.database import Database
+from awf.infrastructure.audit_store.merging import Merger
 from awf.testing.descendants import processes_below
 
 pytestmark = pytest.mark.anyio
@@ -127,6 +129,25 @@ def test_full_spill_files_are_let_go_and_what_waits_is_counted_right(log, bench,
     assert len(log._spills) == 1
     log.record(told(reason="last"))
     until(lambda: len(bench.spills()) == 1, "the end of merged files")
+
+
+async def test_what_somebody_cuts_off_before_it_is_merged_is_told_by_its_writer(bench, told, caplog):
+    log = opened_hurried(bench)
+    with caplog.at_level(logging.ERROR, "awf"), bench.sql() as other:
+        other.execute("BEGIN IMMEDIATE")  # nobody merges meanwhile
+        log.record(told(reason="lost"))
+        (name,) = bench.spills()
+        os.truncate(bench.folder / name, 0)
+        other.execute("ROLLBACK")
+        until(lambda: seen(bench) == [None], "word of the loss")
+        until(lambda: log._waiting == 0, "nothing that waits")
+    (record,) = await log.records()
+    assert record.entry.kind == "audit_gap"
+    assert record.entry.details["cause"] == "entries lost"
+    assert any("entries lost" in one and name in one for one in warnings_in(caplog))
+    log.record(told(reason="goes on"))
+    assert [one.entry.reason for one in await log.records()] == ["", "goes on"]
+    assert [flaw.kind for flaw in (await log.verify()).flaws] == ["missing"]
 
 
 async def test_a_reader_here_and_the_process_merge_the_same_files(hurried, told):
@@ -519,6 +540,31 @@ async def test_when_the_writer_is_killed_it_merges_what_is_left_and_goes(bench):
     assert [one.entry.details for one in records if one.entry.kind == "effect"] == [{"outcome": "unknown"}]
     assert (await log.verify()).is_sound
     assert bench.spills() == []
+
+
+ALONE = r"""
+import os, sys, signal
+from awf.domain.audit import AuditEntry
+from awf.infrastructure.audit_store import SqliteAudit
+log = SqliteAudit(sys.argv[1])
+log.record(AuditEntry(kind="decision", created_at=1.5, request_id="r", decision="allow"))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_writer_counts_as_one_although_it_was_named_as_one_that_writes(bench):
+    """Else its call stays open for as long as nobody records anything."""
+    done = subprocess.run([sys.executable, "-c", ALONE, str(bench.folder)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    database, held = Database(str(bench.folder), is_begun=True), bench.spills()
+    merger = Merger(database, tuple, time.time, lambda: held)
+    try:
+        while not merger.is_idle():
+            merger.run(lambda *_: None, thorough=False)
+        assert database.connection.execute("SELECT count(*) FROM open_calls").fetchone() == (0,)
+        assert bench.spills() == []
+    finally:
+        database.close()
 
 
 def test_a_fork_of_the_writer_neither_ends_it_nor_keeps_it_alive(bench):

@@ -33,6 +33,7 @@ def test_what_is_no_database_is_refused(bench):
     error = refused(bench)
     assert error.code == "SYSTEM.AUDIT.UNAVAILABLE"
     assert "not a database" in error.message
+    assert error.hint == "Restore audit.db from a copy; or remove the whole folder, to begin a new log."
     assert (bench.folder / "audit.db").read_text(encoding="utf-8").startswith("hello")
 
 
@@ -62,6 +63,34 @@ def test_a_key_that_is_damaged_is_refused(bench):
     bench.open().close_now()
     (bench.folder / "head.key").write_bytes(b"short")
     assert "key is damaged" in refused(bench).message
+
+
+@pytest.mark.parametrize("name", ["head.key", "signing.key"])
+def test_a_key_that_is_gone_is_not_made_anew(bench, told, name):
+    log = bench.open()
+    log.record(told())
+    log.close_now()
+    (bench.folder / name).unlink()
+    assert name in refused(bench).message
+    assert not (bench.folder / name).exists()
+    (bench.folder / "audit.db").unlink()
+    assert "keys are still there" in refused(bench).message
+
+
+async def test_a_log_that_took_the_place_of_another_one_is_written_with_its_own_keys(bench, told):
+    running = bench.open()
+    running.record(told(reason="old"))
+    await running.records(limit=1)
+    for file in bench.folder.iterdir():
+        if not file.name.endswith(".spill"):
+            file.unlink()
+    other = bench.open()
+    other.record(told(reason="new"))
+    await other.records(limit=1)
+    running.record(told(reason="from the one that runs"))
+    await running.records(limit=1)
+    report = await bench.open().verify()
+    assert report.is_sound, report.flaws
 
 
 def test_the_folder_above_is_made_and_the_log_keeps_its_name(bench):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -171,6 +174,83 @@ async def test_a_removed_file_that_another_process_has_forgotten_is_not_merged_a
     other.record(told(reason="two"))
     other.merge()
     assert [one.entry.reason for one in await writer.records()] == ["one", "two"]
+
+
+LEFT = "0123456789abcdef-000001.spill"
+
+
+def left_over(bench, *reasons):
+    """A file of a process that has ended."""
+    entries = [b'{"kind":"configuration","createdAt":2.5,"reason":"%b"}' % one.encode() for one in reasons]
+    (bench.folder / LEFT).write_bytes(b"".join(map(line_of, entries)))
+
+
+@pytest.mark.parametrize("place", ["nonsense", b"\xff", -5, 1.5, 1_000_000, 2**62])
+async def test_where_nobody_knows_how_far_a_file_is_merged_it_is_merged_whole_and_that_is_told(bench, place):
+    bench.open().close_now()
+    left_over(bench, "one", "two")
+    with bench.sql() as connection:
+        connection.execute("INSERT INTO spills VALUES (?, ?)", (LEFT, place))
+    log = bench.open()
+    said = [(one.entry.kind, one.entry.reason) for one in await log.records()]
+    assert said == [("audit_gap", ""), ("configuration", "one"), ("configuration", "two")]
+    report = await log.verify()
+    assert [(flaw.kind, flaw.sequence) for flaw in report.flaws] == [("database", 1)]
+    assert LEFT in report.flaws[0].message
+    assert bench.spills() == []
+
+
+async def test_who_writes_a_file_knows_how_far_it_is_merged_whatever_is_noted(bench, told, monkeypatch):
+    monkeypatch.setattr(module.SqliteAudit, "_awake", lambda self: None)
+    log = bench.open()
+    log.record(told(reason="one"))
+    log.merge()
+    bench.alter("UPDATE spills SET merged = 'nonsense'")
+    log.record(told(reason="two"))
+    assert [one.entry.reason for one in await log.records()] == ["one", "", "two"]
+
+
+async def test_a_name_that_is_no_text_among_the_places_stops_nothing(bench):
+    bench.open().close_now()
+    left_over(bench, "one")
+    with bench.sql() as connection:
+        connection.execute("INSERT INTO spills VALUES (?, 3)", (b"\xff\xfe",))
+    assert [one.entry.reason for one in await bench.open().records()] == ["one"]
+
+
+LOOK = """
+import asyncio, sys
+from awf.infrastructure.audit_store import SqliteAudit
+log = SqliteAudit(sys.argv[1])
+report = asyncio.run(log.verify())
+print(report.records, report.sound_until, *[flaw.message for flaw in report.flaws])
+log.close_now()
+"""
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link", "link to nowhere"])
+async def test_what_is_called_like_a_spill_file_and_is_none_stops_nothing_and_is_told(bench, told, kind):
+    log = bench.open()
+    log.record(told(reason="one"))
+    log.close_now()
+    path = bench.folder / LEFT
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero" if kind == "link" else "nowhere")
+    looked = subprocess.run(
+        [sys.executable, "-c", LOOK, str(bench.folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )  # a pipe could keep it waiting
+    assert looked.stdout.startswith(f"1 1 {path} is called like a spill file and is none"), looked.stderr
+    log = bench.open()
+    log.record(told(reason="two"))
+    assert [one.entry.reason for one in await log.records()] == ["one", "two"]
 
 
 async def test_files_that_are_not_ours_are_left_alone(bench, told):

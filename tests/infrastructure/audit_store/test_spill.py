@@ -102,6 +102,12 @@ async def test_room_is_reserved_where_the_system_has_no_call_for_it(unmerged, be
         full()
 
 
+def test_a_hole_in_front_of_a_line_is_told_and_the_line_is_not_lost():
+    good = line_of(b'{"a":1}')
+    assert list(lines_in(good + bytes(30) + good)) == [b'{"a":1}', None, b'{"a":1}']
+    assert list(lines_in(good[:5] + bytes(30) + good)) == [None, b'{"a":1}']
+
+
 def test_a_line_counts_from_the_moment_its_first_byte_is_there():
     whole = line_of(b'{"a":1}')
     assert whole_lines(whole + bytes(20)) == whole
@@ -148,6 +154,95 @@ async def test_a_spill_file_that_somebody_removes_is_replaced_and_what_it_held_i
     assert [one.entry.reason for one in await unmerged.records()] == ["one", "two", "three"]
 
 
+CUT = r"""
+import sys, os
+from awf.domain.audit import AuditEntry
+from awf.infrastructure.audit_store import SqliteAudit, audit
+audit.SqliteAudit._awake = lambda self: None
+
+def told(reason):
+    return AuditEntry(kind="configuration", created_at=1.5, reason=reason)
+
+log = SqliteAudit(sys.argv[1])
+log.record(told("merged before"))
+log.merge()
+log.record(told("0"))
+log.record(told("1"))
+path, size = os.path.join(sys.argv[1], log._spill.name), log._spill.size
+os.truncate(path, {"0": 0, "half a line": size - 20, "zeros": 0}[sys.argv[2]])
+if sys.argv[2] == "zeros":
+    os.truncate(path, log._spill.room)
+if sys.argv[3] == "more":
+    for number in range(2, 5):
+        log.record(told(str(number)))
+log.merge()
+log.record(told("afterwards"))
+log.close_now()
+"""
+
+
+@pytest.mark.parametrize("more", ["more", ""])
+@pytest.mark.parametrize("how", ["0", "half a line", "zeros"])
+async def test_a_spill_file_that_somebody_cuts_ends_nobody_and_what_is_lost_is_told(bench, how, more):
+    process = subprocess.run(
+        [sys.executable, "-c", CUT, str(bench.folder), how, more],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert process.returncode == 0, process.stderr
+    log = bench.open()
+    kept = [(one.entry.kind, one.entry.reason) for one in await log.records()]
+    first = [("configuration", "0")] if how == "half a line" else []
+    # Behind the end, but on a page that the file still has, what is written is lost without a signal, and told as well.
+    kept_on = ["2", "3", "4"] if more and how != "half a line" else []
+    behind = [("configuration", one) for one in [*kept_on, "afterwards"]]
+    assert kept == [("configuration", "merged before"), *first, ("audit_gap", ""), *behind]
+    report = await log.verify()
+    assert [(flaw.kind, flaw.sequence) for flaw in report.flaws] == [("missing", 2 + len(first))]
+
+
+async def test_who_ends_without_having_merged_leaves_word_of_what_was_cut_off(unmerged, bench, told):
+    unmerged._database.connection.execute("PRAGMA busy_timeout=1")
+    unmerged.record(told(reason="lost"))
+    os.truncate(bench.folder / bench.spills()[0], 0)
+    with bench.sql() as other:
+        other.execute("BEGIN IMMEDIATE")
+        unmerged.close_now()
+        other.execute("ROLLBACK")
+    log = bench.open()
+    assert {(one.entry.kind, one.entry.details["cause"]) for one in await log.records()} == {
+        ("audit_gap", "damaged line")
+    }
+    assert {flaw.kind for flaw in (await log.verify()).flaws} == {"missing"}
+
+
+async def test_what_is_cut_off_when_it_is_in_the_chain_is_no_loss(unmerged, bench, told):
+    unmerged.record(told(reason="one"))
+    unmerged.merge()
+    (name,) = bench.spills()
+    os.truncate(bench.folder / name, 0)
+    unmerged.record(told(reason="two"))
+    assert [one.entry.reason for one in await unmerged.records()] == ["one", "two"]
+    assert (await unmerged.verify()).is_sound
+
+
+async def test_where_no_other_file_can_be_begun_for_one_that_was_cut_entries_are_refused(
+    unmerged, bench, told
+):
+    unmerged.record(told(reason="one"))
+    unmerged.merge()
+    os.truncate(bench.folder / bench.spills()[0], 0)
+    back = limited(10)
+    try:
+        for _ in range(2):
+            with pytest.raises(AuditUnavailable):
+                unmerged.record(told(reason="refused"))
+    finally:
+        back()
+    unmerged.record(told(reason="two"))
+    assert [one.entry.reason for one in await unmerged.records()] == ["one", "two"]
+    assert (await unmerged.verify()).is_sound
+
+
 async def test_a_folder_that_is_taken_away_refuses_and_is_not_made_again(unmerged, bench, told):
     unmerged.record(told(reason="one"))
     assert len(await unmerged.records()) == 1
@@ -158,6 +253,20 @@ async def test_a_folder_that_is_taken_away_refuses_and_is_not_made_again(unmerge
         await unmerged.records()
     assert error.value.code == "SYSTEM.AUDIT.UNAVAILABLE"
     assert not bench.folder.exists()
+
+
+async def test_what_was_taken_away_for_good_is_told_when_the_log_is_closed(unmerged, bench, told, caplog):
+    unmerged.record(told(reason="one"))
+    unmerged.merge()
+    unmerged.record(told(reason="two"))
+    spill = unmerged._spill
+    shutil.rmtree(bench.folder)
+    with caplog.at_level(logging.ERROR, "awf"):
+        unmerged.close_now()
+    said = f"{spill.size - spill.merged} bytes in {spill.name}, which somebody has removed"
+    assert [one.getMessage() for one in caplog.records if "lost" in one.message] == [
+        f"Entries of the audit are lost: {said}."
+    ]
 
 
 async def test_a_full_spill_is_begun_anew_and_the_old_one_goes_when_it_is_merged(bench, told, monkeypatch):

@@ -22,4 +22,4 @@ def test_its_example_is_a_sound_file(tmp_path):
     )
     assert notes == []
     assert file.overrides["builtin:Bash"].requires_confirmation
-    assert file.servers["files"].sandbox == "restricted"
+    assert file.servers["files"].sandbox == "workspace"

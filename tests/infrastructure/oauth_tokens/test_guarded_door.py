@@ -106,8 +106,14 @@ async def test_a_client_finds_its_way_from_the_refusal_to_the_issuer_and_in(gate
     assert site.asked["/k"] == 1
 
 
+async def test_a_program_without_a_person_comes_in_under_a_name_of_programs(gateway, bearer):
+    assert (await gateway(Authorization=bearer(sub=None, client_id="ann")))[2] == "client:ann ['tools']"
+
+
 async def test_a_token_of_the_file_opens_the_same_door(gateway):
-    assert (await gateway(Authorization="Bearer t-0123456789"))[::2] == (200, "token-1 []")
+    status, _, told = await gateway(Authorization="Bearer t-0123456789")
+    assert status == 200
+    assert re.fullmatch(r"token:[0-9a-f]{12} \[\]", told)
 
 
 async def test_wrong_tokens_get_the_answers_that_clients_understand(gateway, bearer):

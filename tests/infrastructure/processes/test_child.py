@@ -99,6 +99,20 @@ async def test_writing_to_a_child_that_dies_meanwhile_returns(runner, shell):
         assert (await child.wait()).exit_code == 3
 
 
+async def test_the_end_of_the_output_is_told_while_the_child_lives_on(runner, shell, is_alive):
+    async with runner.start(shell("exec 1>&-; read line"), lambda *_: None, with_stdin=True) as child:
+        await child.silent()
+        assert is_alive(child.pid)
+        child.close_stdin()
+        assert (await child.wait()).exit_code == 1
+
+
+async def test_a_child_that_ends_is_silent_even_where_others_hold_its_output(runner, shell):
+    async with runner.start(shell("sleep 600 & exit 3"), lambda *_: None) as child:
+        await child.silent()
+        assert (await child.wait()).exit_code == 3
+
+
 async def test_leaving_the_block_ends_the_child(runner, shell, is_alive):
     async with runner.start(shell("exec sleep 1000")) as child:
         assert is_alive(child.pid)

@@ -33,6 +33,19 @@ def test_a_tilde_may_be_a_name_or_the_home(tmp_path):
     assert paths.meanings("~bob/x") == (f"{real}/~bob/x",)
 
 
+def test_more_slashes_and_other_users_lead_to_homes_too(tmp_path):
+    paths = RealPaths(str(tmp_path), "/home/nobody-here")
+    assert paths.meanings("~//.ssh")[1:] == ("/home/nobody-here/.ssh",)
+    assert paths.meanings("~root/x")[1:] == (os.path.join(os.path.expanduser("~root"), "x"),)
+
+
+def test_behind_a_link_two_dots_mean_both_where_it_leads_and_where_it_is(tmp_path):
+    (tmp_path / "far" / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("far/deep")
+    real = os.path.realpath(tmp_path)
+    assert RealPaths(str(tmp_path)).meanings("link/../x") == (f"{real}/far/x", f"{real}/x")
+
+
 def test_a_root_that_is_a_link_is_told_without_it(tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to("there")

@@ -22,6 +22,7 @@ options.add_argument("--starts", default="", help="a file that gets a line for e
 options.add_argument("--log", default="", help="a file that gets every line received")
 options.add_argument("--exit", type=int, default=None, help="end at once with this status")
 options.add_argument("--deaf", action="store_true", help="ignore the end of the input and SIGTERM")
+options.add_argument("--hush", action="store_true", help="close the output at once, and live on")
 options.add_argument("--mute", action="store_true", help="read, and never answer anything")
 options = options.parse_args()
 
@@ -135,6 +136,13 @@ def call(number, params: dict, modern: bool) -> None:
     elif name == "die":
         print("last words of the server", file=sys.stderr, flush=True)
         os._exit(3)
+    elif name == "hush":
+        print("from now on I keep to myself", file=sys.stderr, flush=True)
+        os.close(1)
+        if arguments.get("notes"):
+            note(options.log, json.dumps({"hushed": number}))
+        while arguments.get("lives_on"):
+            threading.Event().wait(1)
     elif name == "never":
         note(options.log, json.dumps({"waiting": number}))
     elif name == "garbage":
@@ -308,6 +316,11 @@ def main() -> None:
     if options.exit is not None:
         print("cannot go on", file=sys.stderr, flush=True)
         os._exit(options.exit)
+    if options.hush:
+        print("from now on I keep to myself", file=sys.stderr, flush=True)
+        os.close(1)
+        while True:
+            threading.Event().wait(1)
     if options.banner:
         put(options.banner.encode())
     if options.deaf:

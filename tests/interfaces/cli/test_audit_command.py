@@ -134,6 +134,17 @@ def test_a_sound_log_is_told_with_what_vouches_for_it(audit, recorded):
     assert audit("verify", "--key", key).out == audit("verify", "--key", str(recorded / "signing.pub")).out
 
 
+def test_several_keys_may_be_trusted_one_by_one_or_in_a_file(audit, recorded, tmp_path):
+    key, other = (recorded / "signing.pub").read_text(encoding="ascii").strip(), "A" * 43 + "="
+    (tmp_path / "keys").write_text(f"{other}\n{key}\n", encoding="ascii")
+    exported = str(tmp_path / "export.jsonl")
+    audit("export", "--file", exported)
+    for file in ([], [exported]):
+        for given in (["--key", other, "--key", key], ["--key", str(tmp_path / "keys")]):
+            assert audit("verify", *file, *given).out.startswith("Sound: 4 records, ")
+        assert "not signed with this log's key" in audit("verify", *file, "--key", other, status=3).err
+
+
 def test_a_broken_log_ends_with_status_3_and_names_the_place(audit, recorded):
     with sqlite3.connect(recorded / "audit.db") as connection:
         connection.execute("UPDATE records SET entry = replace(entry, 'kb:put', 'kb:pot')")
@@ -157,7 +168,9 @@ def test_an_export_can_be_checked_where_there_is_no_log(audit, recorded, tmp_pat
     assert audit("export").out.encode() == written
     assert "Sound: 4 records" in audit("verify", "out.jsonl").out
     (tmp_path / "out.jsonl").write_bytes(written.replace(b"kb:get", b"kb:got"))
-    assert "Record 1 was changed" in audit("verify", "out.jsonl", status=3).err
+    told = audit("verify", "out.jsonl", status=3).err
+    assert "Record 1 was changed" in told
+    assert "awf audit export --file" in told  # not: awf audit show, which looks at the log
     assert [one.name for one in tmp_path.glob("*.part")] == []
 
 
@@ -184,6 +197,7 @@ def test_an_export_that_cannot_be_written_is_told_and_leaves_nothing(audit, reco
         (["show", "x"], "USER.INPUT.USAGE"),
         (["verify", "missing.jsonl"], "USER.INPUT.MISSING_FILE"),
         (["verify", "--witness", "missing"], "USER.INPUT.MISSING_FILE"),
+        (["verify", __file__, "--witness", __file__], "USER.INPUT.USAGE"),
         (["export", "--format", "xml"], "USER.INPUT.USAGE"),
     ],
 )

@@ -153,6 +153,18 @@ def test_open_questions_are_listed_until_they_are_answered(told):
     assert in_app(lambda app: approval_desk(app).take(asked)).status == "used"
 
 
+def test_nothing_that_others_wrote_hides_or_makes_lines(said):
+    tool = "mail:send\napproval_0  mail:read \u202e"
+    summary = '{"to": "a  b \x9d; rm -rf ~\x9c"}'
+    asked = in_app(lambda app: approval_desk(app).request(tool, "h", "ctx", "why\nso", "r", summary, "me\n"))
+    first, second, third, _ = said("gateway", "approvals").splitlines()
+    assert first == f"{asked.approval_id}  mail:send\\napproval_0  mail:read \\u202e"
+    assert second == '  {"to": "a  b \\u009d; rm -rf ~\\u009c"}'
+    assert third == "  why\\nso (rule r)"
+    (answer,) = said("gateway", "approve", asked.approval_id).splitlines()
+    assert answer == f"{first}: granted"
+
+
 def test_questions_are_told_in_lines(said):
     assert said("gateway", "approvals") == "Nothing waits for an answer.\n"
     asked = ask()

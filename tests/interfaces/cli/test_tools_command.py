@@ -107,3 +107,12 @@ def test_a_workflow_without_a_proxy_says_how_to_get_one(tools):
         },
     }
     assert "mcp_proxy: {enable: true}" in tools(workflow=workflow).output
+
+
+def test_a_folder_that_only_the_run_knows_is_no_obstacle(tools):
+    fix = {**WORKFLOW["states"]["fix"], "dir": "{{ states.plain.output | trim }}", "on_success": "done"}
+    plain = {**WORKFLOW["states"]["plain"], "on_success": "fix"}
+    states = {"initial": "plain", "plain": plain, "fix": fix, "done": {"type": "terminal"}}
+    done = tools(workflow={"name": "x", "states": states})
+    assert done.exception is None
+    assert done.output.startswith("fix  6 tools, about ")

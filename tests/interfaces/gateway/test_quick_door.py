@@ -211,7 +211,8 @@ async def recorded(doors):
 
 async def test_a_token_whose_first_request_takes_the_short_way_is_known_by_its_own_context(gated):
     """Else it would share that of the gateway, and what it has read elsewhere would not count."""
-    doors = await gated(listen=Listen(tokens=["one-of-the-tokens", "another-of-the-tokens"]), audit=Audit())
+    tokens = {"one": "one-of-the-tokens", "another": "another-of-the-tokens"}
+    doors = await gated(listen=Listen(tokens=tokens), audit=Audit())
     for token in ("one-of-the-tokens", "another-of-the-tokens"):
         one = await Wire(doors).open()
         headers = {**NAMED, "Authorization": f"Bearer {token}"}
@@ -219,8 +220,8 @@ async def test_a_token_whose_first_request_takes_the_short_way_is_known_by_its_o
             _, answer = await one.ask("tools/call", {**echo("x"), "_meta": ABOUT}, headers=headers)
             assert answer["result"]["content"][0]["text"] == "x"
         one.close()
-    assert [entry.context for entry in await recorded(doors)] == ["subject:token-1"] * 2 + [
-        "subject:token-2"
+    assert [entry.context for entry in await recorded(doors)] == ["subject:token:one"] * 2 + [
+        "subject:token:another"
     ] * 2
 
 

@@ -73,6 +73,17 @@ async def test_parameters_are_given_by_place_or_by_name(program):
     assert (await program.ask("drainAuditEvents"))["result"] == []
 
 
+async def test_an_infinity_among_arguments_is_refused_and_not_sent_as_nothing(program):
+    """What was judged and recorded would be another call than the one that is made."""
+    await program.ask("registerManifest", [MANIFEST])
+    call = b'[{"toolId": "kb:a", "arguments": {"n": [1e999]}}]'
+    program.say(b'{"jsonrpc": "2.0", "id": 2, "method": "callTool", "params": %b}' % call)
+    await program.conversation.settled(60)
+    result = program.answers[-1]["result"]
+    assert result["error"]["code"] == "INVALID_ARGUMENTS"
+    assert "n.0: inf" in result["error"]["message"]
+
+
 async def test_every_method_that_is_offered_can_be_carried_out(program):
     given_ = {
         "registerManifest": [MANIFEST],
@@ -114,6 +125,9 @@ async def test_what_the_gateway_refuses_says_all_that_is_wrong(program):
         ({"jsonrpc": "2.0", "id": None, "method": "reset"}, -32600, None),
         ({"jsonrpc": "2.0", "id": True, "method": "reset"}, -32600, None),
         ({"jsonrpc": "2.0", "id": {}, "method": "reset"}, -32600, None),
+        (b'{"jsonrpc": "2.0", "id": 1e999, "method": "reset"}', -32600, None),
+        (b'{"jsonrpc": "2.0", "id": -1e999, "method": "nonsense"}', -32600, None),
+        (b'{"id": 1e999, "method": "reset"}', -32600, None),
         ({"jsonrpc": "2.0", "id": 7}, -32600, 7),
         ({"jsonrpc": "2.0", "id": 7, "method": 7}, -32600, 7),
         ({"jsonrpc": "2.0", "id": "x", "method": "__init__"}, -32601, "x"),
@@ -153,7 +167,9 @@ async def test_a_program_opens_its_gateway_once_with_its_options(program):
 )
 async def test_wrong_options_are_refused_and_may_be_given_again(program, options):
     assert "error" in await program.ask("open", [options])
+    assert "error" in await program.ask("listTools", [])  # nothing goes on without what was asked for
     assert "result" in await program.ask("open", [{}])
+    assert "result" in await program.ask("listTools", [])
 
 
 async def test_events_are_told_without_being_asked_for(program):
@@ -221,6 +237,17 @@ async def test_a_call_can_be_given_up(stuck):
     await made.settled(60)
     await asyncio.sleep(0)
     assert [(one["id"], one["error"]["code"]) for one in heard] == [("x", -32800)]
+
+
+async def test_what_is_no_id_gives_up_nothing(stuck):
+    """`true` is not 1, though Python finds one under the other."""
+    made, service, heard = stuck
+    made.feed(a_call(1))
+    for number in (b"true", b"1e999", b"[1]", b"null"):
+        made.feed(b'{"jsonrpc": "2.0", "method": "cancel", "params": {"id": %b}}\n' % number)
+    service.go_on.set()
+    await made.settled(60)
+    assert heard == [{"jsonrpc": "2.0", "id": 1, "result": {"success": True}}]
 
 
 async def test_a_call_that_is_given_up_before_it_began_is_answered_too(stuck):

@@ -155,7 +155,7 @@ async def test_calls_that_wait_for_a_person_are_allowed_and_denied_at_the_page(b
         await until_focused(page, "Approvals")
         await page.press("Enter")
         shown = await page.until("document.querySelector('#questions li')?.innerText ?? ''")
-        for words in ("odd:echo", '"text": "first"', "a-client", "gateway:gateway.json"):
+        for words in ("odd:echo", '"text": "first"', "a-client", f"gateway:{tmp_path.name}"):
             assert words in shown
         approval_id = await page.ask("document.querySelector('#questions h2').id.replace('question-', '')")
         wrong = {"X-AWF-Operator": "wrong"}

@@ -38,5 +38,5 @@ def fleet_over(journey, until):
 
 
 @pytest.fixture
-def fleet(fleet_over, database_url):
+def fleet(database_url, fleet_over):  # in this order: workers end before their database does
     return fleet_over(database_url)

@@ -200,3 +200,112 @@ def test_a_database_that_says_nothing_for_a_while_is_waited_for(node, slow_line,
     assert following.wait().status == 0, following.err.read_text()
     assert fleet.trace() == ["a", "b", "c"]
     assert worker.alive
+
+
+# -- the end of a worker ----------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_ends_although_nobody_takes_down_that_its_run_has_ended(node, fleet_over, until):
+    server = node().start()
+    fleet = fleet_over(server.url())
+    fleet.steps("x", WAIT)
+    worker = fleet.worker("--drain", "600")
+    run = fleet.submit("./x.yaml")
+    until(lambda: "b" in fleet.trace(), "the step")
+    with no_steps_taken_down(server):
+        fleet.touch("go")
+        fleet.ended(run)
+        until(
+            lambda: server.execute("SELECT 1 FROM pg_locks WHERE NOT granted"), "one who waits for the table"
+        )
+        server.kill()
+    worker.send(signal.SIGTERM)
+    told = worker.wait()
+    assert (told.status, "Traceback" in told.stderr) == (0, False), told.stderr
+    server.begin()
+    fleet.worker()
+    until(lambda: place_in_the_queue(server, run) == "SUCCESS", "another worker that notes it")
+    assert fleet.trace() == ["b"]
+
+
+@contextlib.contextmanager
+def no_steps_taken_down(server):
+    """The queue's library cannot write that the step in which a run is carried out has ended."""
+    import psycopg
+
+    connection = psycopg.connect(server.url())
+    try:
+        connection.execute("LOCK TABLE dbos.operation_outputs IN ACCESS EXCLUSIVE MODE")
+        yield
+    finally:
+        connection.close()
+
+
+def place_in_the_queue(server, run):
+    ((status,),) = server.execute(f"SELECT status FROM dbos.workflow_status WHERE workflow_uuid = '{run}.1'")
+    return status
+
+
+def test_a_worker_ends_although_its_database_says_nothing_any_more(node, slow_line, fleet_over, until):
+    server = node().start()
+    line = slow_line(server.port)
+    fleet = fleet_over(server.url(by=line.place))
+    fleet.steps("x", WAIT)
+    worker = fleet.worker("--drain", "0")
+    run = fleet.submit("./x.yaml")
+    until(lambda: "b" in fleet.trace(), "the step")
+    line.hush()
+    worker.send(signal.SIGTERM)
+    told = worker.wait()
+    assert (told.status, "Traceback" in told.stderr) == (0, False), told.stderr
+    assert "does not end in time" not in told.stderr, told.stderr  # it came to its end by itself
+    assert not fleet.commands()
+    line.speak()
+    fleet.touch("go")
+    fleet.worker()
+    fleet.ended(run)
+    assert fleet.trace() == ["b", "b"]
+
+
+def test_a_worker_ends_although_nobody_reads_its_log(node, fleet_over, until, tmp_path):
+    server = node().start()
+    fleet = fleet_over(server.url())
+    fleet.steps("x", WAIT)
+    with nobody_reads(tmp_path / "log") as log:
+        worker = fleet.worker("--drain", "600", "--log-file", str(log))
+        run = fleet.submit("./x.yaml")
+        until(lambda: fleet.status_of(run) == "running", "a worker that wants to say that it begins")
+        worker.send(signal.SIGTERM)
+        worker.send(signal.SIGINT)  # asked twice: the runs are not waited for
+        assert worker.wait().status == 0
+    fleet.touch("go")
+    fleet.worker()
+    fleet.ended(run)
+    assert fleet.trace() == ["b"]
+
+
+@contextlib.contextmanager
+def nobody_reads(path):
+    """A pipe that is full: who writes to it waits for ever."""
+    os.mkfifo(path)
+    pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(pipe, bytes(4096))
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(pipe, b"0")
+        yield path
+    finally:
+        os.close(pipe)
+
+
+def test_a_database_that_was_dropped_is_not_made_anew_by_a_worker_that_stops(node, fleet_over):
+    server = node().start()
+    server.execute("CREATE DATABASE doomed")
+    worker = fleet_over(server.url("doomed")).worker()
+    server.execute("DROP DATABASE doomed WITH (FORCE)")
+    worker.send(signal.SIGTERM)
+    assert worker.wait().status == 0
+    assert server.execute("SELECT 1 FROM pg_database WHERE datname = 'doomed'") == []

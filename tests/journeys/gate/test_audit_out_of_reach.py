@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 
@@ -86,6 +87,35 @@ def test_a_log_that_somebody_holds_keeps_no_call_waiting_and_none_is_missing(
     until(lambda: len(person.audit()) == 11, "all calls in the log")
     assert {event["outcome"] for event in person.audit()} == {"success"}
     person.is_sound()
+
+
+def test_whoever_empties_the_files_of_a_running_gateway_ends_nothing_and_hides_nothing(
+    opened, journey, person, noted, until
+):
+    house = opened()
+    assert house.client.call("write").text == "write: done"
+    until(lambda: len(person.audit()) == 1, "the call in the log")
+    folder = journey.storage / "audit"
+    holding = sqlite3.connect(folder / "audit.db", isolation_level=None)
+    holding.execute("begin exclusive")  # nothing is merged meanwhile
+    try:
+        for _ in range(3):
+            assert house.client.call("write").text == "write: done"
+        for file in folder.glob("*.spill"):
+            os.truncate(file, 0)
+        for _ in range(3):
+            assert house.client.call("write").text == "write: done"
+            assert house.client.call("look").text == "look: done"
+    finally:
+        holding.execute("rollback")
+        holding.close()
+    until(lambda: len(person.audit()) >= 7, "the calls that came afterwards")
+    assert house.client.call("write").text == "write: done"
+    assert len(noted("write")) == 8
+    until(lambda: person.records("audit_gap"), "word of the loss")
+    assert {one["details"]["cause"] for one in person.records("audit_gap")} == {"entries lost"}
+    told = journey.awf("audit", "verify").one_error("EXECUTION.AUDIT.BROKEN")
+    assert "missing" in told.stderr
 
 
 def test_a_log_that_was_taken_away_lets_nothing_pass_unrecorded(opened, journey, person, noted):

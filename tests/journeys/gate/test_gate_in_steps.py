@@ -154,9 +154,29 @@ def test_the_same_question_can_be_answered_as_one_of_the_gateway(journey, kept, 
 @pytest.mark.parametrize(("typed", "passes"), [("y\n", True), ("n\n", False)])
 def test_the_person_at_the_terminal_is_asked(journey, gate_file, typed, passes):
     gate_file(**ASK_BASH)
-    told = journey.on_terminal("run", workflow(journey, work=step(WRITE)), typed=typed)
+    told = journey.on_terminal("run", workflow(journey, work=step(WRITE)), typed=typed, after="[n] no: ")
     assert "builtin:Bash" in told.stdout
     assert (journey.trace() == ["done"]) is passes
+
+
+def test_a_yes_for_the_run_is_for_the_rule_that_asked_and_not_for_another_one(journey, gate_file):
+    def asks(word):
+        when = f"arguments.command.contains('{word}')"
+        return {"id": f"about-{word}", "action": "*", "when": when, "decision": "allow_with_confirm"}
+
+    gate_file(policy={"defaults": {"fallback": "allow"}, "rules": [asks("one"), asks("two")]})
+    calls = [
+        {"tool": {"name": "Bash", "input": {"command": f"echo {word} >> trace"}}}
+        for word in ("one", "one again", "two")
+    ]
+    running = journey.start("run", workflow(journey, work=step(*calls)), "-o", "ndjson")
+    assert running.until_event("approval.required")["rule"] == "about-one"
+    journey.awf("approve", "last", "--for-run").succeeded()
+    running.until_event("approval.required", rule="about-two")
+    assert journey.trace() == ["one", "one again"]
+    journey.awf("approve", "last", "--deny").succeeded()
+    assert len(running.wait().events()) > 0
+    assert journey.trace() == ["one", "one again"]
 
 
 def test_a_question_shows_no_secrets(journey, gate_file):
@@ -177,6 +197,52 @@ def test_a_question_shows_no_secrets(journey, gate_file):
     for text in (asked["message"], shown):
         assert "swordfish" not in text
         assert "hunter2-long-and-secret" not in text
+
+
+@pytest.mark.parametrize("contexts", ["open", "minted"])
+def test_a_run_that_takes_over_results_knows_what_they_tell(journey, gate_file, contexts):
+    secret = {"builtin:Read": {"classification": "confidential"}, "builtin:Bash": {"open_world": True}}
+    gate_file(overrides=secret, levels={"contexts": contexts})
+    told = journey.awf(
+        "run", workflow(journey, read=step(READ), write=step(WRITE)), "-o", "ndjson"
+    ).succeeded()
+    again = journey.awf("rerun", "last", "--from", "write", "-o", "ndjson").succeeded()
+    assert [error for _, error in finished(told)] == ["", "PERMISSION_DENIED"]
+    assert finished(again) == [("Bash", "PERMISSION_DENIED")]
+    assert not (journey.project / "trace").exists()
+
+
+OPEN_SHELL = {"builtin:Read": {"classification": "confidential"}, "builtin:Bash": {"open_world": True}}
+MENDED = {"type": "step", "command": "test -e mended"}
+
+
+def test_a_run_stays_in_the_context_it_was_started_in_whoever_goes_on_with_it(journey, gate_file, kept):
+    gate_file(overrides=OPEN_SHELL)
+    journey.environment["AWF_CONTEXT"] = "the agent's"
+    told = journey.awf(
+        "run", workflow(journey, read=step(READ), wait=MENDED, write=step(WRITE)), "-o", "ndjson"
+    )
+    assert finished(told) == [("Read", "")]
+    del journey.environment["AWF_CONTEXT"]
+    journey.touch("mended")
+    assert finished(journey.awf("resume", "last", "-o", "ndjson").succeeded()) == [
+        ("Bash", "PERMISSION_DENIED")
+    ]
+    again = journey.awf("rerun", "last", "--from", "write", "-o", "ndjson").succeeded()
+    assert finished(again) == [("Bash", "PERMISSION_DENIED")]
+    assert journey.trace() == []
+
+
+def test_what_whoever_goes_on_with_a_run_has_read_counts_for_the_run(journey, gate_file):
+    gate_file(overrides=OPEN_SHELL)
+    journey.awf("run", workflow(journey, wait=MENDED, write=step(WRITE)), "-o", "ndjson")
+    first = journey.run_record("last")["id"]
+    journey.environment["AWF_CONTEXT"] = "the agent's"
+    journey.awf("run", workflow(journey, read=step(READ)), "-o", "ndjson").succeeded()
+    journey.touch("mended")
+    told = journey.awf("resume", first, "-o", "ndjson").succeeded()
+    assert finished(told) == [("Bash", "PERMISSION_DENIED")]
+    assert journey.trace() == []
 
 
 # -- mcp-serve and the gateway's tools in a step ------------------------------------------------------------------------
@@ -233,7 +299,9 @@ def test_a_tool_server_by_itself_goes_by_the_same_file(journey, gate_file, perso
     assert again["isError"]  # another session of the same server is the same client
     events = person.audit()
     assert [event["outcome"] for event in events] == ["denied", "success", "success", "denied", "denied"]
-    assert {(event["door"], event["context"]) for event in events} == {("mcp-serve", "mcp-serve")}
+    (context,) = {event["context"] for event in events}
+    assert context.startswith(f"mcp-serve:{journey.project.name}-")
+    assert {event["door"] for event in events} == {"mcp-serve"}
 
 
 def test_tools_of_the_gateway_in_a_step_are_governed_once_and_by_the_step(journey, noted, person):
@@ -256,3 +324,37 @@ def test_tools_of_the_gateway_in_a_step_are_governed_once_and_by_the_step(journe
         ("office:look", "success"), ("office:write", "denied"), ("office:read", "success"), ("office:fetch", "denied"),
     ]  # fmt: skip
     assert {event["door"] for event in events} == {"step"}
+
+
+@pytest.mark.parametrize("way", ["gateway", "mcp_servers"])
+def test_relative_paths_start_where_the_server_works(journey, noted, way):
+    """Not where the step does."""
+    files = sys.modules["journeys_gate_files"]
+    (journey.project / "vault").mkdir()
+    rule = {"id": "vault", "action": "*", "when": "path.contains('/vault/')", "decision": "deny"}
+    file = files.office_file(policy={"defaults": {"fallback": "allow"}, "rules": [rule]}, overrides={})
+    file["mcpServers"] = {"office": {**files.OFFICE, "cwd": str(journey.project / "vault")}}
+    proxy = {"enable": True, "gateway": True, "intercept_builtins": False}
+    if way == "mcp_servers":
+        proxy = {"enable": True, "mcp_servers": file.pop("mcpServers"), "intercept_builtins": False}
+    journey.write(".awf/gateway.yaml", json.dumps(file))
+    calls = [
+        {"tool": {"name": "look", "input": {"path": path}}}
+        for path in ("key", "../key", "../x://../vault/key")
+    ]
+    told = journey.awf(
+        "run", workflow(journey, work=step(*calls, mcp_proxy=proxy)), "-o", "ndjson"
+    ).succeeded()
+    assert finished(told) == [("look", "PERMISSION_DENIED"), ("look", ""), ("look", "PERMISSION_DENIED")]
+    assert len(noted("look")) == 1
+
+
+def test_a_folder_that_looks_like_an_address_hides_no_path(journey, gate_file):
+    rule = {"id": "secret", "action": "*", "when": "path.contains('/secret/')", "decision": "deny"}
+    gate_file(policy={"defaults": {"fallback": "allow"}, "rules": [rule]})
+    journey.write("secret/key.txt", "milk\n")
+    paths = ["x:/a", "x://../secret/key.txt", "x://../secret/new", "file:/a", "file:/../secret/key.txt"]
+    calls = [{"tool": {"name": "Write", "input": {"file_path": path, "content": "y"}}} for path in paths]
+    told = journey.awf("run", workflow(journey, work=step(*calls)), "-o", "ndjson").succeeded()
+    assert [error for _, error in finished(told)] == ["", *["PERMISSION_DENIED"] * 2, "", "PERMISSION_DENIED"]
+    assert (journey.project / "secret" / "key.txt").read_text(encoding="utf-8") == "milk\n"

@@ -9,7 +9,6 @@ import pytest
 FILES = sys.modules["journeys_gate_files"]
 pytestmark = pytest.mark.journey
 CHANGED = b"notifications/tools/list_changed"
-OWN = "gateway:gateway.yaml"
 
 
 def is_refused(answer) -> bool:
@@ -32,13 +31,14 @@ def test_an_open_session_hears_of_what_it_has_read_and_of_a_reset_in_a_shell(ope
         assert tools(session) == [name for name in everything if name != "fetch"]
         assert is_refused(session.call("fetch"))
         news.data = b""
-        journey.awf("gateway", "context", "reset", OWN).succeeded()
+        (own,) = journey.awf("gateway", "context", "list", "-o", "json").json()
+        journey.awf("gateway", "context", "reset", own["contextId"]).succeeded()
         news.until(CHANGED)
     assert tools(session) == everything
     assert session.call("fetch").text == "fetch: done"
     (reset,) = person.records("context_reset")
     assert (reset["context"], reset["labelBefore"], reset["labelAfter"]) == (
-        OWN, "confidential/trusted", "public/trusted",
+        own["contextId"], "confidential/trusted", "public/trusted",
     )  # fmt: skip
     assert reset["details"]["by"]
 

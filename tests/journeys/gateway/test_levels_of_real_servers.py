@@ -166,7 +166,6 @@ def names(tools) -> list[str]:
 def test_whoever_has_read_a_confidential_file_cannot_fetch_until_a_person_says_so(
     era, own, address, stage, web, shelf, tmp_path
 ):
-    known_as = own or "gateway:levels.json"
     before = web.hits
     news = [{"do": "hear_of", "event": ["tools changed"]}] if era is OLDER else []
     steps = [LIST, fetch(web), read(shelf), *news, LIST, fetch(web)]
@@ -188,6 +187,8 @@ def test_whoever_has_read_a_confidential_file_cannot_fetch_until_a_person_says_s
         assert ("fetch" in names(tools)) is (another is NEWER)
     assert web.hits == before + 1
 
+    known = json.loads(awf(stage, "gateway", "context", "list", "-o", "json"))
+    (known_as,) = [own] if own else [one["contextId"] for one in known if "gateway:" in one["contextId"]]
     (elsewhere,) = visit(era, address, tmp_path, fetch(web), context=f"other than {known_as}")["steps"]
     assert "marmalade" in str(elsewhere)
 

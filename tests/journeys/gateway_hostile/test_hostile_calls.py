@@ -86,6 +86,21 @@ def test_a_server_that_leaves_in_peace_is_started_again(house, stage):
     house.is_well("bad__echo")
 
 
+@pytest.mark.parametrize("era", ["newer", "older"])
+def test_a_server_that_closes_its_output_and_lives_on_fails_its_calls_and_is_started_again(house, stage, era):
+    client = house.client if era == "newer" else house.client.session()
+    waiting = stage.in_background(lambda: house.client.call("bad__hang"))
+    house.until_noted("called hang")
+    before = {process.pid for process in house.villains()}
+    is_error(client.call("hush"), 'MCP server "bad" has closed its standard output')
+    is_error(waiting.result(), 'MCP server "bad" has closed its standard output')
+    stage.until(lambda: "result" in house.client.call("bad__echo", {"text": "again"}).last, "its next life")
+    house.is_well("bad__echo")
+    house.is_well("good__echo")
+    stage.until(lambda: len(house.villains()) == 2, "one process for each server")
+    assert len(before & {process.pid for process in house.villains()}) == 1
+
+
 # -- its silence ------------------------------------------------------------------------------------------------------
 
 

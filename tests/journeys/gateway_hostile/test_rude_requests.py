@@ -28,7 +28,8 @@ def refused(answer, status, code):
 @pytest.mark.parametrize(
     "body",
     [b"not JSON", b"{", b"\xff\xfe\x00", b'{"jsonrpc": "2.0", "id": 1', b"{'a': 1}", b"NaN", b'{"a": NaN}', b"[" * 100_000,
-     b'{"a":' * 100_000, b'"\\ud800"', b"\0" * 1000, b'{"id": 1}{"id": 2}', b'{"a": 1e999999}'],
+     b'{"a":' * 100_000, b'"\\ud800"', b"\0" * 1000, b'{"id": 1}{"id": 2}', b'{"a": 1e999999}',
+     b'{"jsonrpc": "2.0", "id": 1e999, "method": "ping"}'],
     ids=lambda body: repr(body[:20]),
 )  # fmt: skip
 def test_a_body_that_is_not_json_is_a_parse_error(shared, body):

@@ -29,6 +29,7 @@ TOOLS = [
     },
     {"name": "hang", "description": "Never answers.", "inputSchema": ANYTHING},
     {"name": "die", "description": "Ends the server at once.", "inputSchema": ANYTHING},
+    {"name": "hush", "description": "Closes its output and lives on.", "inputSchema": ANYTHING},
     {"name": "big", "description": "Answers with so many bytes.", "inputSchema": ANYTHING},
     {"name": "write", "description": "Writes lines before it answers.", "inputSchema": ANYTHING},
     {"name": "shout", "description": "Writes to standard error.", "inputSchema": ANYTHING},
@@ -85,6 +86,9 @@ def call(number: object, params: dict) -> None:
         note(f"dies {os.getpid()}")
         os.kill(os.getpid(), given.get("signal", 9))
         time.sleep(60)
+    if name == "hush":
+        os.close(1)
+        time.sleep(600)
     if name == "big":
         head = (
             b'{"jsonrpc":"2.0","id":%b,"result":{"content":[{"type":"text","text":"'

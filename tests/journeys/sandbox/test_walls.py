@@ -158,6 +158,36 @@ async def test_a_mistake_in_the_section_is_told_with_its_place(opened):
     assert problem.place.line == 1 and problem.place.file.endswith("gateway.yaml")
 
 
+@needs_walls
+@pytest.mark.parametrize(
+    ("sandbox", "seen"),
+    [
+        ({}, {"DEPLOY_TOKEN", "NPM_TOKEN"}),
+        ({"bash": "restricted"}, set()),
+        (
+            {"bash": "mine", "profiles": {"mine": {"extends": "workspace", "env": ["NPM_TOKEN"]}}},
+            {"NPM_TOKEN"},
+        ),
+    ],
+)
+async def test_where_files_are_hidden_so_are_the_secrets_of_our_environment(
+    opened, monkeypatch, sandbox, seen
+):
+    for name in ("DEPLOY_TOKEN", "NPM_TOKEN"):
+        monkeypatch.setenv(name, f"value-of-{name}")
+    bash = bash_of(opened(sandbox=sandbox))
+    told = (await bash("env")).text
+    assert {name for name in ("DEPLOY_TOKEN", "NPM_TOKEN") if f"{name}=value-of-{name}" in told} == seen
+    assert "PATH=" in told
+
+
+async def test_what_somebody_gives_on_purpose_is_passed_on(opened, monkeypatch):
+    monkeypatch.setenv("DEPLOY_TOKEN", "ours")
+    walls = Walls(opened(), SandboxSettings(default="restricted"))
+    assert walls.environment("", {"DEPLOY_TOKEN": "ours", "A": "b"}) == {"A": "b"}
+    assert walls.environment("", {"DEPLOY_TOKEN": "theirs"}) == {"DEPLOY_TOKEN": "theirs"}
+
+
 # -- what a machine cannot do --------------------------------------------------------------------------------------------
 
 

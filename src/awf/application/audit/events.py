@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -51,6 +51,8 @@ class ToolAuditEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def event_of(record: AuditRecord, decision: AuditEntry | None = None) -> ToolAuditEvent:
     """The event of a record; of an effect together with the decision that it followed."""
     entry = record.entry if decision is None else whole_call(decision, record.entry)
+    details = entry.details
+    grant = details.get("grant")  # one that was made
     return ToolAuditEvent(
         sequence=record.sequence,
         tool_id=entry.tool_id,
@@ -75,14 +77,14 @@ def event_of(record: AuditRecord, decision: AuditEntry | None = None) -> ToolAud
         door=entry.door,
         error=entry.error,
         trace_id=entry.trace_id,
-        by=_text(entry, "decidedBy") or _text(entry, "by"),
-        status=_text(entry, "status"),
+        by=_text(details, "decidedBy") or _text(details, "by") or _text(grant, "issuedBy"),
+        status=_text(details, "status") or _text(grant, "capability"),
     )
 
 
-def _text(entry: AuditEntry, name: str) -> str:
-    """Of its details, whatever they are."""
-    value = entry.details.get(name, "")
+def _text(details: Any, name: str) -> str:
+    """Of details, whatever they are."""
+    value = details.get(name) if isinstance(details, dict) else None
     return value if isinstance(value, str) else ""
 
 

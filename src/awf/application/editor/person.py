@@ -78,7 +78,7 @@ class EditorPerson:
                 self._waiting.remove(asked)
 
     async def approve(self, request: ApprovalRequired) -> Answer | None:
-        key = f"{self._workflow}:{request.step}:{request.tool}"
+        key = f"{self._workflow}:{request.consent}"
         async with self._asking:
             by = self._consent.given(key)
             if by:

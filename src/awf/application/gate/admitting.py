@@ -36,7 +36,9 @@ class Admitting:
         try:
             return await self._contexts.load(origin.context)
         except AwfError as error:
-            if origin.named or error.code != "USER.CONTEXT.UNKNOWN":
+            # Who leaves the name out, and is not known by a credential, would be rid of what the named one has read.
+            is_anyone = origin.named or (origin.door == "gateway" and not origin.holder.user)
+            if is_anyone or error.code != "USER.CONTEXT.UNKNOWN":
                 raise
         await self._contexts.mint(origin.context)  # ours: nobody can choose it
         return await self._contexts.load(origin.context)
@@ -62,11 +64,20 @@ class Admitting:
 
         A label that was looked up counts once: it may be another one the next time.
         """
+        label = passage.label = self._contexts.label(passage.origin.context) or passage.label
+        return None if label is None else self._judged(passage, label)
+
+    async def foreseen(self, passage: Passage, label: Label) -> Decision:
+        """What would be decided if its context had this label. Raises `AwfError` when nobody can say what was granted."""
+        while True:
+            decision = self._judged(passage, label)
+            if decision is not None:
+                return decision
+            await self._grants.refresh()
+
+    def _judged(self, passage: Passage, label: Label) -> Decision | None:
+        """None: grants have to be looked up first."""
         tool, origin = passage.tool, passage.origin
-        label = self._contexts.label(origin.context) or passage.label
-        passage.label = label
-        if label is None:
-            return None
         if tool.open_world:
             closed = level_decision(tool, origin, label)
             if closed is not None:
@@ -76,7 +87,7 @@ class Admitting:
             coverage = self._grants.covering(tool.required, origin.holder, origin.grant_ids)
             if coverage is None:
                 return None
-            passage.grants, passage.approvals = coverage.grant_ids, coverage.approval_ids
+            passage.grants, passage.approvals = coverage.grant_ids, coverage.approvals
             if coverage.missing:
                 return missing_decision(tool, coverage, origin)
         return confirmed_decision(tool, decision) if tool.confirmed else decision
@@ -104,7 +115,8 @@ def level_decision(tool: GatedTool, origin: Origin, label: Label) -> Decision | 
 def missing_decision(tool: GatedTool, coverage: Coverage, origin: Origin) -> Decision:
     why = "; ".join(f"{grant} is {trouble.replace('_', ' ')}" for grant, trouble in coverage.unusable)
     named = ", ".join(coverage.missing)
-    way = f"A person can give it: awf grant add {coverage.missing[0]}"
+    commands = " && ".join(f"awf grant add {shlex.quote(one)}" for one in coverage.missing)
+    way = f"A person can give it: {commands}"
     if origin.grant_ids is not None:
         way = "Grant it, and name the grant with the call."
     decision = _denied(
@@ -117,6 +129,13 @@ def missing_decision(tool: GatedTool, coverage: Coverage, origin: Origin) -> Dec
 def unavailable_decision(error: AwfError, code: str) -> Decision:
     """What nobody can look up is refused."""
     return _denied(f"{error.message} {error.hint}".strip(), code)
+
+
+def changed_decision(tool: GatedTool) -> Decision:
+    return _denied(
+        f"{tool.facts.name} is not offered as it was when a person was asked. Look at the list of tools, and make the call again.",
+        "tool:changed",
+    )
 
 
 def confirmed_decision(tool: GatedTool, decision: Decision) -> Decision:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from awf.application.gate.argument_names import DELETES, OVERWRITES, Kind, kind_of, verbs_in
-from awf.application.gate.host_names import file_of, host_of, is_address
+from awf.application.gate.host_names import files_of, hosts_of, is_address
 from awf.application.gate.tool_facts import BUILTIN
 from awf.domain.policy import RISK_TAGS, RiskTag
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from awf.application.gate.tool_facts import ToolFacts
     from awf.domain.ports.surroundings import Surroundings
@@ -26,7 +26,6 @@ __all__ = ["ArgumentFacts", "ArgumentReader"]
 _MOST_NODES = 10_000
 _MOST_NAMED = 1_000  # paths, and hosts
 _LONGEST = 4096
-_START = 64  # within so many characters the scheme of an address ends
 _OTHER = Kind.OTHER
 _WRITES = frozenset({"file.write", "file.*"})
 _SIMPLE = frozenset({"boolean", "integer", "number", "null"})
@@ -42,24 +41,31 @@ class ArgumentFacts(msgspec.Struct, frozen=True):
 class ArgumentReader:
     """Prepared once for a tool."""
 
-    __slots__ = ("_around", "_default_root", "_files", "_skips", "_usual", "_writes", "risk")
+    __slots__ = ("_around", "_default_root", "_files", "_sent", "_skips", "_usual", "_writes", "risk")
 
-    def __init__(self, facts: ToolFacts, schema: Any, around: Surroundings) -> None:
-        self._around = around
+    def __init__(
+        self, facts: ToolFacts, schema: Any, around: Surroundings, sent: Callable[[Any], Any] | None = None
+    ) -> None:
+        """`sent`: arguments as the tool gets them, where that is not what the agent gives."""
+        self._around, self._sent = around, sent
         self._files = any(action.startswith("file.") for action in facts.actions)
         self._writes = not _WRITES.isdisjoint(facts.actions)
-        self._skips = _holds_no_text(schema)
+        self._skips = sent is None and _holds_no_text(schema)
         # Our own tools work in the root folder when they are given none.
         self._default_root = facts.source == BUILTIN and self._files
         self.risk = _risk_of_tool(facts)  # what is true of all its calls
         self._usual = ArgumentFacts((around.root,) if self._default_root else (), (), self.risk)
 
     def read(self, arguments: Any) -> ArgumentFacts:
+        if self._sent is not None:
+            arguments = self._sent(arguments)
         if self._skips or not arguments:
             return self._usual
         walk = _Walk(arguments, files=self._files)
         if walk.found_nothing:
             return self._usual
+        if walk.is_batch:
+            walk.tags.add("batch")
         meanings = self._around.meanings
         paths = [one for path in walk.paths for one in meanings(path)]
         sources = [one for path in walk.sources for one in meanings(path)]
@@ -68,8 +74,6 @@ class ArgumentReader:
         tags = {*self.risk, *walk.tags}
         if walk.hosts:
             tags.add("network")
-        if len(walk.paths) > 1 or len(walk.sources) > 1 or len(walk.hosts) > 1:
-            tags.add("batch")
         if self._writes and walk.paths and any(map(self._around.exists, paths)):
             tags.add("overwrite")
         found = tuple(dict.fromkeys((*paths, *sources)))
@@ -77,9 +81,9 @@ class ArgumentReader:
 
 
 class _Walk:
-    """One look at all arguments."""
+    """One look at all arguments. A text may stand for several paths or hosts."""
 
-    __slots__ = ("_files", "complete", "hosts", "paths", "sources", "tags")
+    __slots__ = ("_files", "_naming", "complete", "hosts", "paths", "sources", "tags")
 
     def __init__(self, arguments: Any, *, files: bool) -> None:
         self._files = files
@@ -87,6 +91,7 @@ class _Walk:
         self.sources: dict[str, None] = {}
         self.hosts: dict[str, None] = {}
         self.tags: set[RiskTag] = set()
+        self._naming: dict[str, set[str]] = {"paths": set(), "sources": set(), "hosts": set()}
         self.complete = True
         self._all(arguments)
 
@@ -104,10 +109,10 @@ class _Walk:
                 for key, inner in value.items():
                     name = key if isinstance(key, str) else ""
                     if kind is Kind.PATH and _looks_like_path(name):
-                        self._add(self.paths, name)  # a map from files to their contents
+                        self._path(name)  # a map from files to their contents
                     below = kind_of(name)
                     if type(inner) is str:
-                        if below is not _OTHER or ":" in inner[:_START]:
+                        if below is not _OTHER or ":" in inner:
                             self._text(below, inner)
                     elif inner is not None:
                         waiting.append((below, inner))
@@ -124,26 +129,45 @@ class _Walk:
     def found_nothing(self) -> bool:
         return self.complete and not (self.paths or self.sources or self.hosts or self.tags)
 
+    @property
+    def is_batch(self) -> bool:
+        return any(len(texts) > 1 for texts in self._naming.values())
+
     def _text(self, kind: Kind, text: str) -> None:
-        path = file_of(text) if ":" in text[:_START] else None
-        if path is not None:
-            self._add(self.paths, path)
-        elif is_address(text) or (kind is Kind.HOST and text):
-            self._add(self.hosts, host_of(text))
-        elif kind is Kind.PATH:
-            self._add(self.paths, text)
+        """What looks like an address is a path all the same where a path is expected: folders may be called `x:`."""
+        files = files_of(text) if ":" in text else ()
+        is_remote = not files and (is_address(text) or (kind is Kind.HOST and text != ""))
+        if files:
+            self._path(text, files)
+        if is_remote:
+            self._add("hosts", text, self.hosts, hosts_of(text))
+        if kind is Kind.PATH:
+            self._path(text)
         elif kind is Kind.SOURCE:
-            self._add(self.sources, text)
-        elif kind in (Kind.MAYBE_PATH, Kind.MAYBE_SOURCE) and (self._files or _looks_like_path(text)):
-            self._add(self.paths if kind is Kind.MAYBE_PATH else self.sources, text)
-        elif kind is Kind.VERB and len(text) < 40 and not DELETES.isdisjoint(verbs_in(text)):
+            self._source(text)
+        elif kind is Kind.MAYBE_PATH and self._may_be_path(text, files or is_remote):
+            self._path(text)
+        elif kind is Kind.MAYBE_SOURCE and self._may_be_path(text, files or is_remote):
+            self._source(text)
+        elif kind is Kind.VERB and len(text.strip()) < 40 and not DELETES.isdisjoint(verbs_in(text)):
             self.tags.add("delete")
 
-    def _add(self, found: dict[str, None], text: str) -> None:
-        if len(text) > _LONGEST or len(found) >= _MOST_NAMED:
+    def _may_be_path(self, text: str, is_address: object) -> bool:
+        return self._files or (not is_address and _looks_like_path(text))
+
+    def _path(self, text: str, files: Sequence[str] = ()) -> None:
+        self._add("paths", text, self.paths, files or (text,))
+
+    def _source(self, text: str) -> None:
+        self._add("sources", text, self.sources, (text,))
+
+    def _add(self, what: str, text: str, found: dict[str, None], meant: Sequence[str]) -> None:
+        """Nothing is cut: of what is too long to be judged, nobody knows what it means."""
+        if not meant or len(found) >= _MOST_NAMED or max(map(len, meant)) > _LONGEST:
             self.complete = False
-        else:
-            found[text] = None
+            return
+        self._naming[what].add(text)
+        found.update(dict.fromkeys(meant))
 
 
 def _looks_like_path(text: str) -> bool:

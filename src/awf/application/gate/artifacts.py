@@ -68,7 +68,6 @@ def _resource(artifact: Artifact) -> dict[str, Any]:
         "name": f"{artifact.tool_id} result",
         "description": f"A result of {artifact.line_count} lines that was too long to be given at once.",
         "mimeType": "text/plain",
-        "size": artifact.byte_size,
     }
 
 

@@ -56,7 +56,7 @@ class Clearance:
         self.origin = origin  # kept, so that nothing else gets its identity
         self.label = label
         self.grants = coverage.grant_ids
-        self.approvals = coverage.approval_ids
+        self.approvals = coverage.approvals
         self.state = state  # of the stores, when it was so
         self.since, self.until = period
         self._forms: dict[tuple[object, ...], CallForm] = {}

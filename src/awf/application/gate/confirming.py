@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import json
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,6 +12,7 @@ import msgspec
 from awf.application.gate.refusal import ApprovalRefused
 from awf.application.running.tasks import end_task, spawn
 from awf.domain.approval import is_about
+from awf.domain.plain_sight import shown_arguments
 from awf.domain.policy import Decision
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Confirming"]
 
-SHOWN = 600  # characters of arguments that a person is shown
-
 
 class Confirming:
     def __init__(self, desk: ApprovalDesk, redactor: Redactor) -> None:
@@ -36,11 +34,14 @@ class Confirming:
         """What is decided once somebody has said yes or no. May raise `NeedsInput`."""
         origin = passage.origin
         refusals: list[ApprovalRefused] = []
-        for approval_id in passage.approvals:
+        for approval_id, grant_id in passage.approvals:
             try:
-                return _approved(decision, await self._brought(passage, approval_id))
+                approval = await self._brought(passage, approval_id)
             except ApprovalRefused as refused:
                 refusals.append(refused)
+            else:
+                passage.carrier = grant_id
+                return _approved(decision, approval)
         approval = await self._denied(passage) or await self._requested(passage, decision)
         if approval.status == "pending" and origin.waits:
             approval = await self._answer(approval, passage, asking)
@@ -109,10 +110,11 @@ class Confirming:
             with contextlib.suppress(ApprovalRefused):  # somebody else was faster
                 await self.desk.decide(approval.approval_id, granted=said.granted, by=said.by)
 
-    async def answered(self, approval_id: str, origin: Origin, said: Said) -> None:
-        """The person behind a client has answered a question of an earlier call of the same context."""
-        asked = await self.asked(approval_id, origin)
-        if asked is not None and asked.status == "pending":
+    async def answered(self, approval_id: str, passage: Passage, said: Said) -> None:
+        """The person behind a client has answered the question about this very call. Questions of others are not its to answer."""
+        asked = await self.asked(approval_id, passage.origin)
+        about = passage.tool.facts.id, _hash(passage), passage.origin.context
+        if asked is not None and asked.status == "pending" and is_about(asked, *about):
             await self._said(asked, said)
 
     async def asked(self, approval_id: str, origin: Origin) -> Approval | None:
@@ -122,8 +124,7 @@ class Confirming:
     def _summary(self, passage: Passage) -> str:
         """For the eyes of whoever decides."""
         shown = self._redactor.redacted(passage.arguments, passage.origin.redact_keys)
-        text = json.dumps(shown, ensure_ascii=False, default=str)
-        return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"
+        return shown_arguments(shown)
 
 
 def _approved(decision: Decision, approval: Approval) -> Decision:

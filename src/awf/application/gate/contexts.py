@@ -194,6 +194,11 @@ class Contexts:
             raise _unknown(context_id)
         return self._remember(found)
 
+    async def seen(self, context_id: str) -> Label:
+        """Of a context, or of one that nobody has used yet. For those who only look: none is made."""
+        found = await self._store.find(context_id)
+        return found.label if found is not None else PLAIN
+
     async def all(self) -> list[SecurityContext]:
         return await self._store.contexts()
 
@@ -243,7 +248,7 @@ def _unknown(context_id: str, kind: str = "") -> AwfError:
     return AwfError(
         "USER.CONTEXT.UNKNOWN",
         f"There is no security context '{context_id}' {kind}".rstrip() + ".",
-        hint="Make one with `awf gateway context new`; `awf gateway context list` shows those there are.",
+        hint="Make one with `awf gateway context new`, and name it (X-AWF-Context, AWF_CONTEXT); `awf gateway context list` shows those there are.",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -13,16 +13,22 @@ from awf.domain.grant import CapabilityGrant, GrantTrouble, Holder, capability_c
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["NOTHING_NEEDED", "Coverage", "coverage", "period"]
+__all__ = ["NOTHING_NEEDED", "Carried", "Coverage", "coverage", "period"]
+
+
+class Carried(NamedTuple):
+    """An approval that a grant brings with it."""
+
+    approval_id: str
+    grant_id: str
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     grant_ids: tuple[str, ...] = ()  # those that cover something, each once
     missing: tuple[str, ...] = ()  # required capabilities that none covers
     unusable: tuple[tuple[str, GrantTrouble], ...] = ()  # of those that the caller named: id and why
-    approval_ids: tuple[
-        str, ...
-    ] = ()  # what the live ones carry: of those named, or of those that cover something
+    # What the live ones carry: of those named, or of those that cover something. Each once, with the first that does.
+    approvals: tuple[Carried, ...] = ()
 
     @property
     def whole(self) -> bool:
@@ -52,11 +58,15 @@ def coverage(
     chosen = {wanted: _covering(wanted, usable) for wanted in required}
     used = [grant for grant in chosen.values() if grant is not None]
     carrying = usable if given is not None else [one for one in usable if _covers_any(one, required)]
+    approvals: dict[str, Carried] = {}
+    for one in carrying:
+        if one.approval_id:
+            approvals.setdefault(one.approval_id, Carried(one.approval_id, one.grant_id))
     return Coverage(
         grant_ids=tuple(dict.fromkeys(grant.grant_id for grant in used)),
         missing=tuple(wanted for wanted, grant in chosen.items() if grant is None),
         unusable=tuple(unusable.items()) if given is not None else (),
-        approval_ids=tuple(dict.fromkeys(one.approval_id for one in carrying if one.approval_id)),
+        approvals=tuple(approvals.values()),
     )
 
 

@@ -15,7 +15,7 @@ import msgspec
 from awf.application.gate.argument_facts import ArgumentFacts, ArgumentReader
 from awf.application.gate.candidates import Judgement, judgements
 from awf.application.gate.decision_document import CallView, context_of, document, labels_of, tool_part
-from awf.domain.policy import RISK_TAGS, Decision, Policy, PolicyRule, RiskTag, strictest
+from awf.domain.policy import RISK_TAGS, Decision, Policy, PolicyRule, RiskTag, in_shadow, strictest
 from awf.domain.ports.expressions import ExpressionError
 
 if TYPE_CHECKING:
@@ -41,12 +41,18 @@ class Decider:
         self._conditions = conditions
         self._around = around
 
-    def prepare(self, facts: ToolFacts, schema: Any = None, around: Surroundings | None = None) -> ToolRules:
+    def prepare(
+        self,
+        facts: ToolFacts,
+        schema: Any = None,
+        around: Surroundings | None = None,
+        sent: Callable[[Any], Any] | None = None,
+    ) -> ToolRules:
         """Once for each tool, and again when it or the policy changes. `schema`: of its arguments.
 
-        `around`: where relative paths of this tool start, if not where others do.
+        `around`: where relative paths of this tool start, if not where others do. `sent`: its arguments as it gets them.
         """
-        reader = ArgumentReader(facts, schema, around or self._around)
+        reader = ArgumentReader(facts, schema, around or self._around, sent)
         return ToolRules(self._policy, facts, reader, self._conditions)
 
 
@@ -253,9 +259,7 @@ class ToolRules:
         return self._shown(shown)
 
     def _shown(self, decision: Decision) -> Decision:
-        if not self._policy.shadow or decision.verdict == "allow":
-            return decision
-        return msgspec.structs.replace(decision, verdict="allow", shadowed=decision.verdict)
+        return in_shadow(decision) if self._policy.shadow else decision
 
 
 _TOO_MUCH = Decision(

@@ -26,7 +26,7 @@ def decision_entry(passage: Passage, now: float, error: str = "") -> AuditEntry:
         context=origin.context,
         client=origin.client,
         door=origin.door,
-        grant_ids=passage.grants,
+        grant_ids=_used(passage),
         input_hash=passage.input_hash,
         decision=decision.verdict,
         reason=decision.reason,
@@ -37,6 +37,12 @@ def decision_entry(passage: Passage, now: float, error: str = "") -> AuditEntry:
         label_before="" if passage.label is None else str(passage.label),
         error=error,
     )
+
+
+def _used(passage: Passage) -> tuple[str, ...]:
+    """The grants that cover something, and the one that brought an approval."""
+    carrier, grants = passage.carrier, passage.grants
+    return (*grants, carrier) if carrier and carrier not in grants else grants
 
 
 def effect_entry(passage: Passage, now: float, duration_ms: int, error: str, output_hash: str) -> AuditEntry:

@@ -8,7 +8,7 @@ import msgspec
 
 from awf.application.gate.decision_document import document
 from awf.domain.decision_fields import DOCUMENT_VERSION
-from awf.domain.policy import Decision, strictest
+from awf.domain.policy import Decision
 from awf.domain.ports.expressions import ExpressionError
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from awf.application.gate.deciding import ToolRules
     from awf.application.gate.decision_document import CallView
     from awf.domain.policy import PolicyRule
+
+    Word = tuple[str, Decision | None]  # the name of a stage, and what it says; None: nothing against it
 
 __all__ = ["AskedRule", "Explanation", "Stage", "explained"]
 
@@ -39,7 +41,7 @@ class AskedRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
-    """What one part of the gate says. Those behind the policy (level, grants, approval) add their own."""
+    """What one part of the gate says: arguments, level, policy, grants, approval. The first that denies decides."""
 
     name: str
     decision: Decision
@@ -51,13 +53,18 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     document: dict[str, Any]
     rules: tuple[AskedRule, ...]
     stages: tuple[Stage, ...]
-    decision: Decision  # the strictest of all stages
+    decision: Decision  # what counts of all that
 
 
-def explained(rules: ToolRules, call: CallView, more: Sequence[Stage] = ()) -> Explanation:
-    """`more`: what the later stages say."""
+def explained(
+    rules: ToolRules,
+    call: CallView,
+    decision: Decision,
+    before: Sequence[Word] = (),
+    after: Sequence[Word] = (),
+) -> Explanation:
+    """`decision`: what the gate decides. `before`, `after`: what the other stages say, in the order in which they are asked."""
     found = rules.reader.read(call.arguments)
-    stages = (Stage(name="policy", decision=rules.decide(call)), *more)
     asked: list[AskedRule] = []
     for at, (path, host) in enumerate(rules.targets(found)):
         if at == _MOST_TARGETS:
@@ -70,8 +77,11 @@ def explained(rules: ToolRules, call: CallView, more: Sequence[Stage] = ()) -> E
         tool=facts,
         document=document(rules.facts, call, found),
         rules=tuple(asked),
-        stages=stages,
-        decision=strictest([stage.decision for stage in stages]),
+        stages=tuple(
+            Stage(name=name, decision=said or Decision(verdict="allow", code=name))
+            for name, said in (*before, ("policy", rules.decide(call)), *after)
+        ),
+        decision=decision,
     )
 
 

@@ -16,14 +16,16 @@ import msgspec
 
 from awf.application.gate.admitting import (
     Admitting,
+    changed_decision,
     confirmed_decision,
     level_decision,
     missing_decision,
     unavailable_decision,
 )
 from awf.application.gate.confirming import Confirming
+from awf.application.gate.decision_document import CallView
 from awf.application.gate.entries import decision_entry, effect_entry, unknown_entry
-from awf.application.gate.explaining import Stage
+from awf.application.gate.explaining import explained
 from awf.application.gate.flights import Flights
 from awf.application.gate.level_watch import LevelWatch
 from awf.application.gate.output_limits import bounds_of
@@ -36,7 +38,7 @@ from awf.domain.audit import AuditUnavailable
 from awf.domain.canonical import canonical
 from awf.domain.errors import AwfError
 from awf.domain.label import PLAIN
-from awf.domain.policy import Decision
+from awf.domain.policy import Decision, in_shadow
 from awf.domain.tool import ToolFailure
 
 if TYPE_CHECKING:
@@ -45,8 +47,9 @@ if TYPE_CHECKING:
     from awf.application.gate.approvals import ApprovalDesk
     from awf.application.gate.contexts import Contexts
     from awf.application.gate.deciding import Decider
+    from awf.application.gate.explaining import Explanation
     from awf.application.gate.grants import Grants
-    from awf.application.gate.origin import Asking, Origin, Said
+    from awf.application.gate.origin import Origin, Said
     from awf.application.gate.passage import Gated
     from awf.application.gate.recording import Recorder
     from awf.application.gate.releasing import Released
@@ -115,11 +118,12 @@ class Gate:
         meta: Any = None,
         schema: Any = None,
         folder: str = "",
+        sent: Callable[[Any], Any] | None = None,
         usual: ToolOverride | None = None,
     ) -> GatedTool:
         """What there is to know of a tool before anyone calls it.
 
-        `folder`: where its relative paths start, if not in the project. `usual`: what is so unless the file says otherwise.
+        `folder`: where its relative paths start, if not in the project. `sent`: what it gets of given arguments. `usual`: what is so unless the file says otherwise.
         """
         parts = self._parts
         override = parts.overrides.get(tool_id, usual)
@@ -130,23 +134,43 @@ class Gate:
         if facts.action and (required or parts.keys.grants.actions == "always"):
             required = tuple(dict.fromkeys((*required, facts.action)))
         around = parts.around(folder) if folder else None
-        return GatedTool(parts.decider.prepare(facts, schema, around), required)
+        return GatedTool(parts.decider.prepare(facts, schema, around, sent), required)
 
     async def label(self, origin: Origin) -> Label:
         """Of its context, as it is now. Raises `AwfError` for one that does not count here."""
         return await self._admitting.label(origin)
 
-    async def stages(self, tool: GatedTool, origin: Origin, label: Label) -> list[Stage]:
-        """What would be said to a call beside the policy's word, for those who want to know why."""
-        found = [("level", level_decision(tool, origin, label))]
+    async def explained(
+        self,
+        gated: Gated,
+        arguments: Mapping[str, Any],
+        label: Label | None,
+        check: Callable[[Any], list[str]],
+    ) -> Explanation:
+        """What would be decided about a call of one who knows what has this label, and why. Nothing is asked or recorded.
+
+        `label`: None for that of its context, as it is now. `check`: what of the arguments does not fit. Raises `AwfError`
+        when nobody can say what was granted.
+        """
+        tool, origin = gated.tool, gated.origin
+        label = label or await self.contexts.seen(origin.context)
+        wrong = check(arguments)
+        unfit = _never_decided("INVALID_ARGUMENTS", "; ".join(wrong)) if wrong else None
+        before = [("arguments", unfit), ("level", self._shown(level_decision(tool, origin, label)))]
+        after: list[tuple[str, Decision | None]] = []
         if tool.required:
             coverage = await self._admitting.coverage(tool, origin)
-            found.append(("grants", missing_decision(tool, coverage, origin) if coverage.missing else None))
-        if tool.facts.requires_confirmation:
-            found.append(("approval", confirmed_decision(tool, Decision(verdict="allow"))))
-        return [
-            Stage(name=name, decision=said or Decision(verdict="allow", code=name)) for name, said in found
-        ]
+            missing = missing_decision(tool, coverage, origin) if coverage.missing else None
+            after.append(("grants", self._shown(missing)))
+        if tool.confirmed:
+            after.append(("approval", self._shown(confirmed_decision(tool, Decision(verdict="allow")))))
+        foreseen = await self._admitting.foreseen(Passage(tool, arguments, origin, ""), label)
+        decision = unfit or self._shown(foreseen) or foreseen
+        return explained(tool.rules, CallView(arguments, origin.seen, label), decision, before, after)
+
+    def _shown(self, decision: Decision | None) -> Decision | None:
+        """As it is recorded: nothing is denied or asked in shadow mode."""
+        return in_shadow(decision) if self._shadow and decision is not None else decision
 
     # One call
 
@@ -159,11 +183,11 @@ class Gate:
         passage = Passage(gated.tool, arguments, gated.origin, call.call_id)
         passage.answered = gated.answered
         if not gated.tool.facts.open_world or self._shadow:
-            return await self._passed(passage, gated.asking, call, carry_out)
+            return await self._passed(passage, gated, call, carry_out)
         passage.task = asyncio.current_task()
         self._flights.begin(passage)  # before its context is looked at: from here on nothing is missed
         try:
-            return await self._passed(passage, gated.asking, call, carry_out)
+            return await self._passed(passage, gated, call, carry_out)
         except asyncio.CancelledError:
             if not passage.revoked or passage.task is None or passage.task.uncancel():
                 raise
@@ -172,9 +196,9 @@ class Gate:
             self._flights.end(passage)
 
     async def _passed(
-        self, passage: Passage, asking: Asking | None, call: CallContext, carry_out: Carry
+        self, passage: Passage, gated: Gated, call: CallContext, carry_out: Carry
     ) -> ToolResult:
-        await self._admit(passage, asking)
+        await self._admit(passage, gated)
         return await self._carried_out(passage, call, carry_out)
 
     async def _carried_out(self, passage: Passage, call: CallContext, carry_out: Carry) -> ToolResult:
@@ -205,26 +229,33 @@ class Gate:
         finally:
             passage.raising = False
 
-    async def _admit(self, passage: Passage, asking: Asking | None) -> None:
+    async def _admit(self, passage: Passage, gated: Gated) -> None:
         self._fingerprint(passage)
         decision = await self._admitting.decided(passage)
         if decision.verdict == "allow_with_confirm" and not self._shadow:
             try:
-                decision = await self._confirming.confirmed(passage, decision, asking)
+                decision = await self._confirming.confirmed(passage, decision, gated.asking)
             except AwfError as error:  # nobody can say who has answered what
                 decision = unavailable_decision(error, "approval:unavailable")
-            if decision.verdict == "allow":  # time has passed: what was allowed then must be so still
-                passage.label = None
-                again = await self._admitting.decided(passage)
-                decision = again if again.verdict == "deny" else decision
-        if self._shadow and decision.verdict != "allow":
-            decision = msgspec.structs.replace(decision, verdict="allow", shadowed=decision.verdict)
+            if decision.verdict == "allow":
+                decision = await self._still(passage, gated, decision)
+        if self._shadow:
+            decision = in_shadow(decision)
         passage.decision = decision
         if decision.verdict != "allow":
             await self.recorder.tell(decision_entry(passage, self._clock(), "PERMISSION_DENIED"))
             reason = decision.reason or f"{passage.tool.facts.name} is not allowed."
             raise ToolFailure("PERMISSION_DENIED", reason, decision.details)
         await self._begun(passage)
+
+    async def _still(self, passage: Passage, gated: Gated, approved: Decision) -> Decision:
+        """Time has passed while a person was asked: what was allowed then must be so by the rules of now."""
+        tool = gated.tool if gated.latest is None else gated.latest()
+        if tool is None:
+            return changed_decision(passage.tool)
+        passage.tool, passage.label = tool, None
+        again = await self._admitting.decided(passage)
+        return again if again.verdict == "deny" else approved
 
     async def _begun(self, passage: Passage) -> None:
         tool = passage.tool
@@ -289,7 +320,20 @@ class Gate:
         taken = int((self._monotonic() - passage.began) * 1000)
         return effect_entry(passage, self._clock(), taken, error, output)
 
+    def without_values(self, said: Any) -> Any:
+        """What a server says beside its results, without the secrets that are known."""
+        return self._redactor.without_values(said)
+
     # Calls that come to nothing
+
+    def shown(
+        self, gated: Gated, arguments: Mapping[str, Any], wrong: list[str], check: Callable[[Any], list[str]]
+    ) -> list[str]:
+        """What does not fit, said without the values that are nobody's business: not even by their key."""
+        redacted = self._redactor.redacted(arguments, gated.origin.redact_keys)
+        if redacted == arguments:
+            return wrong
+        return check(redacted) or ["the value of a secret argument does not fit"]
 
     async def rejected(
         self, gated: Gated, arguments: Mapping[str, Any], call_id: str, code: str, reason: str
@@ -298,7 +342,7 @@ class Gate:
         passage = Passage(gated.tool, arguments, gated.origin, call_id)
         self._fingerprint(passage)
         shown = self._redactor.mask(reason, gated.origin.redact_keys)
-        passage.decision = Decision(verdict="deny", reason=shown, code=code.lower())
+        passage.decision = _never_decided(code, shown)
         await self.recorder.tell(decision_entry(passage, self._clock(), code))
 
     async def unknown(self, name: str, arguments: Mapping[str, Any], origin: Origin, call_id: str) -> None:
@@ -350,9 +394,18 @@ class Gate:
         """Whether this is a question of an earlier call of the same context."""
         return await self._confirming.asked(approval_id, origin) is not None
 
-    async def answered(self, approval_id: str, origin: Origin, said: Said) -> None:
-        """The person behind a client has answered a question of an earlier call of the same context."""
-        await self._confirming.answered(approval_id, origin, said)
+    async def answered(
+        self, approval_id: str, gated: Gated, arguments: Mapping[str, Any], said: Said
+    ) -> None:
+        """The person behind a client has answered the question about this call, when it was made before."""
+        passage = Passage(gated.tool, arguments, gated.origin, "")
+        self._fingerprint(passage)
+        await self._confirming.answered(approval_id, passage, said)
+
+
+def _never_decided(code: str, reason: str) -> Decision:
+    """What is said of a call that is refused before anything is decided about it."""
+    return Decision(verdict="deny", reason=reason, code=code.lower())
 
 
 def _code_of(passage: Passage, error: BaseException) -> str:

@@ -12,9 +12,10 @@ from awf.domain.label import PLAIN
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from awf.application.gate.clearing import Clearance
+    from awf.application.gate.coverage import Carried
     from awf.application.gate.deciding import ToolRules
     from awf.application.gate.gate import Gate
     from awf.application.gate.origin import Asking, Origin
@@ -75,6 +76,7 @@ class Gated(NamedTuple):
     asking: Asking | None = None
     answered: str = ""  # the question that the caller brings back, with or without an answer
     admitted: Passage | None = None  # by the turnstile, and recorded; then it only has to be carried out
+    latest: Callable[[], GatedTool | None] | None = None  # as it is now; None where it cannot change
 
 
 class Passage(msgspec.Struct, eq=False):
@@ -87,7 +89,8 @@ class Passage(msgspec.Struct, eq=False):
     decided_at: float = 0.0
     label: Label | None = None  # of the context, before the call
     grants: tuple[str, ...] = ()
-    approvals: tuple[str, ...] = ()  # ids that its grants carry
+    approvals: tuple[Carried, ...] = ()  # those that its grants bring
+    carrier: str = ""  # the grant whose approval was used
     answered: str = ""  # the question that the caller brings back
     began: float = 0.0
     exact: bytes = b""  # the arguments in canonical form, with their secrets; never leaves this process

@@ -57,6 +57,7 @@ class Spooled(msgspec.Struct, frozen=True, kw_only=True):
 class _Whole(msgspec.Struct, frozen=True):
     artifact: Artifact
     body: bytes
+    size: int  # of what can be read at its address
     read_on: int  # the offset at which the shown head ends
 
 
@@ -95,6 +96,7 @@ class Spooler:
         artifact_id = secrets.token_hex(20)
         kept = self._redactor.redacted(raw, source.redact_keys)
         view, body = view_of(kept, artifact_id), as_json(kept)
+        size = size_of_text(view)
         head = view_of_blocks(_seen(raw, cut), artifact_id)
         artifact = Artifact(
             artifact_id=artifact_id,
@@ -104,10 +106,10 @@ class Spooler:
             label=source.label,
             created_at=self._clock(),
             byte_size=len(body),
-            line_count=size_of_text(view).lines,
+            line_count=size.lines,
             content_hash=hashlib.sha256(body).hexdigest(),
         )
-        return _Whole(artifact, body, size_of_text(_common(head, view)).bytes)
+        return _Whole(artifact, body, size.bytes, size_of_text(_common(head, view)).bytes)
 
     async def _keep(self, whole: _Whole) -> str:
         """Why it could not be kept, or nothing."""
@@ -142,7 +144,7 @@ def _shown(raw: dict[str, Any], cut: Cut, source: Source, whole: _Whole, error: 
     content = [_block(one, raw, whole.artifact, kept=kept, links=source.links) for one in cut.blocks]
     content.append({"type": "text", "text": _disclosure(cut, whole, error)})
     if kept and source.links:
-        content.append(_link(whole.artifact))
+        content.append(_link(whole.artifact, whole.size))
     result = {**raw, "content": content}
     if not cut.keeps_structured:
         del result["structuredContent"]
@@ -172,14 +174,14 @@ def _block(one: Shown, raw: dict[str, Any], artifact: Artifact, *, kept: bool, l
     }
 
 
-def _link(artifact: Artifact) -> dict[str, Any]:
+def _link(artifact: Artifact, size: int) -> dict[str, Any]:
     return {
         "type": "resource_link",
         "uri": address(artifact.artifact_id),
         "name": f"{artifact.tool_id} result",
         "description": "The whole result. Read it in pages with ?offset=BYTES or ?lines=FIRST-LAST.",
         "mimeType": "text/plain",
-        "size": artifact.byte_size,
+        "size": size,
     }
 
 

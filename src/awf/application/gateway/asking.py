@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from awf.application.gate.origin import NeedsInput, Said
 from awf.domain.mcp import RpcError
+from awf.domain.plain_sight import spelled_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from awf.application.gate.origin import Origin
     from awf.application.gate.passage import Gated
     from awf.application.gateway.client import Exchange
     from awf.domain.approval import Approval
@@ -30,12 +32,13 @@ _ELICITATION = "elicitation"
 class ClientAsking:
     """An `Asking`."""
 
-    __slots__ = ("_exchange",)
+    __slots__ = ("_exchange", "_origin")
 
     patient = False
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: Exchange, origin: Origin) -> None:
         self._exchange = exchange
+        self._origin = origin
 
     async def ask(self, approval: Approval, arguments: Mapping[str, Any]) -> Said | None:
         del arguments  # the approval has them in a form that may be shown
@@ -51,7 +54,7 @@ class ClientAsking:
             return None
         finally:
             self._exchange.go_on()
-        return said_in(answer, client.name)
+        return said_in(answer, self._origin)
 
     async def settled(self, approval: Approval) -> None:
         """The question is withdrawn when whoever waits for its answer is ended."""
@@ -64,7 +67,7 @@ def _takes_forms(capabilities: Mapping[str, Any]) -> bool:
 
 
 def _form(approval: Approval) -> dict[str, Any]:
-    about = f"{approval.tool_id} {approval.summary}".strip()
+    about = f"{spelled_out(approval.tool_id)} {approval.summary}".strip()
     why = f"\n{approval.reason}" if approval.reason else ""
     return {
         "message": f"Let the agent call {about}?{why}",
@@ -93,15 +96,17 @@ def question_of(approval: Approval) -> dict[str, Any]:
     }
 
 
-def said_in(answer: Mapping[str, Any], by: str) -> Said:
-    """Whatever is not clearly a yes is a no."""
+def said_in(answer: Mapping[str, Any], origin: Origin) -> Said:
+    """Whatever is not clearly a yes is a no. A client chooses its name, so the record says that it is a client's."""
     content = answer.get("content")
     granted = answer.get("action") == "accept" and isinstance(content, dict) and content.get("allow") is True
-    return Said(granted, by or "the client")
+    return Said(granted, f"the client {origin.client}".rstrip())
 
 
-async def answer_of(params: dict[str, Any], exchange: Exchange, gated: Gated) -> tuple[dict[str, Any], Gated]:
-    """Take up what the client's person said to an earlier call, and give the call without it."""
+async def answer_of(
+    params: dict[str, Any], exchange: Exchange, gated: Gated, arguments: Mapping[str, Any]
+) -> tuple[dict[str, Any], Gated]:
+    """Take up what the client's person said when this call was made before, and give the call without it."""
     state, answers = params.get("requestState"), params.get("inputResponses")
     if not isinstance(state, str) or not state.startswith(STATE):
         return params, gated
@@ -110,7 +115,7 @@ async def answer_of(params: dict[str, Any], exchange: Exchange, gated: Gated) ->
         return params, gated  # of a gateway behind this one, or made up
     given = answers.get(KEY) if isinstance(answers, dict) else None
     if isinstance(given, dict) and gated.gate.asks_clients and _takes_forms(exchange.client.capabilities):
-        said = said_in(given, exchange.client.name)
-        await gated.gate.answered(approval_id, gated.origin, said)
+        said = said_in(given, gated.origin)
+        await gated.gate.answered(approval_id, gated, arguments, said)
     plain = {key: value for key, value in params.items() if key not in {"requestState", "inputResponses"}}
     return plain, gated._replace(answered=approval_id)

@@ -15,18 +15,20 @@ from awf.application.tools.pipeline import ERROR_KEY
 from awf.domain.errors import AwfError
 from awf.domain.mcp import HEADER_MISMATCH, INVALID_PARAMS, RpcError
 from awf.domain.mirroring import mirrored_headers
+from awf.domain.redaction.masker import by_masked_keys
 from awf.domain.tool import ToolFailure, ToolResult
 from awf.domain.value_source import CallFacts, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from awf.application.gate.passage import GatedTool
     from awf.application.gateway.call_book import CallBook, Outcome
     from awf.application.gateway.client import Client, Exchange
     from awf.application.gateway.composition import CallPlan
     from awf.application.gateway.eras import Lowering
     from awf.application.gateway.forwarding import Forwarding
-    from awf.application.gateway.offers import KnownToGate, Offer
+    from awf.application.gateway.offers import KnownToGate, Offer, Offers
     from awf.application.gateway.origins import Origins
     from awf.application.tools.pipeline import CallPipeline
     from awf.domain.tool import CallContext, ToolErrorCode
@@ -49,8 +51,10 @@ class ToolCalls:
         info: dict[str, Any],
         lowering: Lowering,
         origins: Origins,
+        offers: Callable[[], Offers],
     ) -> None:
         self._origins = origins
+        self._offers = offers
         self._pipeline = pipeline
         self._info = info
         self._lowering = lowering
@@ -70,7 +74,7 @@ class ToolCalls:
         if offer.gated is not None:
             gated = self._gated(offer.gated, exchange)
             if client.modern and "requestState" in params:
-                params, gated = await answer_of(params, exchange, gated)
+                params, gated = await answer_of(params, exchange, gated, arguments)
 
         async def carry_out(context: CallContext) -> ToolResult:
             nonlocal answered, objection
@@ -122,8 +126,12 @@ class ToolCalls:
 
     def _gated(self, known: KnownToGate, exchange: Exchange) -> Gated:
         origin = self._origins.of(exchange.client, exchange.headers)
-        asking = ClientAsking(exchange) if known.gate.asks_clients else None
-        return Gated(known.gate, known.tool, origin, asking, admitted=exchange.admitted)
+        asking = ClientAsking(exchange, origin) if known.gate.asks_clients else None
+
+        def latest() -> GatedTool | None:
+            return self._offers().known_to_gate(known.tool.facts.id)
+
+        return Gated(known.gate, known.tool, origin, asking, admitted=exchange.admitted, latest=latest)
 
     async def carry_out(
         self,
@@ -221,7 +229,10 @@ def _cleaned_data(data: Any, clean: Callable[[str], str]) -> Any:
     if isinstance(data, list):
         return [_cleaned_data(item, clean) for item in data]
     if isinstance(data, dict):
-        return {key: _cleaned_data(item, clean) for key, item in data.items()}
+        return by_masked_keys(
+            (clean(key) if isinstance(key, str) else key, _cleaned_data(item, clean))
+            for key, item in data.items()
+        )
     return data
 
 

@@ -81,7 +81,9 @@ class GatewayDesk:
                 }
                 for change in fleet.changes
             ],
-            "problems": [f"{problem.message} {problem.hint}".strip() for problem in fleet.problems],
+            "problems": [
+                f"{problem.message} {problem.hint}".strip() for problem in (*fleet.problems, *fleet.warnings)
+            ],
         }
 
     def _servers(self) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from awf.application.running.tasks import spawn
 from awf.domain.sandbox import rules_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from awf.application.gate.gate import Gate
     from awf.application.gateway.call_book import CallBook
@@ -58,6 +58,8 @@ class GatewayParts(msgspec.Struct, frozen=True, kw_only=True):
     name: Callable[[], str] = new_name  # for what lives in this process and is asked for by its name
     awake: float = 0.0  # seconds that it looks for the next call before it sleeps
     turn: Turn | None = None  # where calls that come at the same time may be dealt with together
+    # Hears what the servers that can be asked offer, whenever that changes, and says what of the file is about nothing.
+    look_at_names: Callable[[GatewayFile, Mapping[str, Collection[str]]], Sequence[Problem]] | None = None
 
 
 class _Checked(NamedTuple):
@@ -73,6 +75,7 @@ class Fleet:
     def __init__(self, parts: GatewayParts, file: GatewayFile, hub: Hub, info: dict[str, Any]) -> None:
         self.file = file
         self.problems: list[Problem] = []
+        self.warnings: Sequence[Problem] = ()  # of what the file says and is about nothing
         self.changes: tuple[Change, ...] = ()  # of definitions that were seen before
         self.withheld: frozenset[str] = frozenset()
         self.closing = asyncio.Event()
@@ -183,6 +186,7 @@ class Fleet:
         self.gate = self._gate_of(file)
         self._accept(checked)
         self._seen.clear()
+        self._look_at_names()
         self._publish(view)
         for server in gone:
             self._retiring.add(server)
@@ -229,7 +233,18 @@ class Fleet:
             if problem not in self.problems:
                 _log.warning("%s %s", problem.message, problem.hint)
         self.problems = problems
+        self._look_at_names()
         self._publish(view)
+
+    def _look_at_names(self) -> None:
+        """Only those that have answered are held against: what others offer nobody knows now."""
+        if self._parts.look_at_names is not None:
+            asked = {
+                name: [str(tool.get("name", "")) for tool in one.tools]
+                for name, one in self.servers.items()
+                if one.state == "ready"
+            }
+            self.warnings = self._parts.look_at_names(self.file, asked)
 
     def _checked(self, file: GatewayFile, servers: dict[str, Server]) -> _Checked:
         """What servers offer, held against what was pinned."""
@@ -354,6 +369,9 @@ class Fleet:
 
     def masked(self, text: str) -> str:
         return self._parts.observers.masker.mask(text)
+
+    def cleaned(self, params: Any) -> Any:
+        return params if self.gate is None else self.gate.without_values(params)
 
     def resource_updated(self, server: Server, message: dict[str, Any]) -> None:
         del server

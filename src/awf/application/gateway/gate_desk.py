@@ -148,7 +148,7 @@ def _approval(approval: Approval, *, operator: bool) -> dict[str, Any]:
         "arguments": approval.summary if operator else None,
         "reason": approval.reason,
         "rule": approval.rule,
-        "client": approval.client,
+        "client": approval.client if operator or not approval.context.startswith("run:") else "a run",
         "context": _id(approval.context, operator=operator),
         "asked": approval.asked_at,
         "until": approval.expires_at,

@@ -1,7 +1,7 @@
-"""What clients ask servers for beside tool calls: resources and prompts. Where there is a gate, it passes that, too.
+"""What clients ask servers for beside tool calls: resources, prompts, completion, and whatever else only a server knows.
 
-To the gate they are tools of their server, `server:resources/read` and `server:prompts/get`, which read. An override of
-that name says how secret they are.
+Where there is a gate, it passes that, too. To the gate they are tools of their server, such as `server:resources/read`. Those that
+we know read; an override of that name says how secret they are. They reach others if any tool of their server does.
 """
 
 from __future__ import annotations
@@ -11,24 +11,26 @@ from typing import TYPE_CHECKING, Any
 from awf.application.gate.origin import NeedsInput
 from awf.application.gate.passage import Gated
 from awf.application.gateway.asking import ClientAsking, answer_of, question_of
-from awf.domain.mcp import RpcError
+from awf.domain.gateway_file import REQUESTS
+from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
 from awf.domain.override import ToolOverride
 from awf.domain.tool import CallContext, ToolFailure, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from awf.application.gate.gate import Gate
     from awf.application.gate.passage import GatedTool
     from awf.application.gateway.client import Exchange
     from awf.application.gateway.forwarding import Forwarding
+    from awf.application.gateway.offers import Offers
     from awf.application.gateway.origins import Origins
     from awf.application.gateway.server import Server
 
-__all__ = ["GatedRequests"]
+__all__ = ["GatedRequests", "subject_of"]
 
-_READS = ToolOverride(policy_action="connector.read")
-_SUBJECTS = ("uri", "name", "arguments")
+_AROUND = frozenset({"_meta", "requestState", "inputResponses"})  # what is not about the matter itself
+_LONGEST = 128  # signs of a method that we do not know
 _REFUSED = -32603
 
 
@@ -41,33 +43,55 @@ class GatedRequests:
         origins: Origins,
         gate: Callable[[], Gate | None],
         new_id: Callable[[], str],
+        offers: Callable[[], Offers],
     ) -> None:
         self._forwarding = forwarding
         self._origins = origins
         self._gate = gate
         self._new_id = new_id
-        self._known: tuple[Gate | None, dict[tuple[str, str], GatedTool]] = (None, {})
+        self._offers = offers
+        self._known: tuple[Gate | None, dict[tuple[str, str, bool], GatedTool]] = (None, {})
 
     async def send(
         self, server: Server, exchange: Exchange, method: str, params: dict[str, Any]
     ) -> dict[str, Any]:
         """Raises `RpcError` and `AwfError`, as the server's answer does, and for what may not be."""
+
+        async def forward(params: dict[str, Any]) -> dict[str, Any]:
+            return await self._forwarding.send(server, exchange, method, params)
+
+        return await self.let(server, exchange, method, params, forward)
+
+    async def let(
+        self,
+        server: Server,
+        exchange: Exchange,
+        method: str,
+        params: dict[str, Any],
+        do: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]],
+    ) -> dict[str, Any]:
+        """`do` is what is done if it may be."""
         gate = self._gate()
         if gate is None:
-            return await self._forwarding.send(server, exchange, method, params)
+            return await do(params)
         origin = self._origins.of(exchange.client, exchange.headers)
-        asking = ClientAsking(exchange) if gate.asks_clients else None
-        gated = Gated(gate, self._tool(gate, server, method), origin, asking)
+        asking = ClientAsking(exchange, origin) if gate.asks_clients else None
+
+        def latest() -> GatedTool | None:
+            now = self._gate()
+            return None if now is None else self.tool(now, server, method)
+
+        gated = Gated(gate, self.tool(gate, server, method), origin, asking, latest=latest)
         if exchange.client.modern and "requestState" in params:
-            params, gated = await answer_of(params, exchange, gated)
+            params, gated = await answer_of(params, exchange, gated, subject_of(params))
 
         async def carry_out(call: CallContext) -> ToolResult:
             del call
-            raw = await self._forwarding.send(server, exchange, method, params)
+            raw = await do(params)
             meta = raw.get("_meta")
             return ToolResult(meta=meta if isinstance(meta, dict) else {}, raw=raw)
 
-        subject = {key: params[key] for key in _SUBJECTS if key in params}
+        subject = subject_of(params)
         try:
             result = await gate.through(gated, subject, CallContext(call_id=self._new_id()), carry_out)
         except NeedsInput as question:
@@ -77,14 +101,27 @@ class GatedRequests:
         assert result.raw is not None
         return result.raw
 
-    def _tool(self, gate: Gate, server: Server, method: str) -> GatedTool:
+    def tool(self, gate: Gate, server: Server, method: str) -> GatedTool:
+        """What the gate knows of a method of a server. Raises `RpcError` for a name that is none."""
         if self._known[0] is not gate:
             self._known = gate, {}
-        known = self._known[1]
-        found = known.get((server.name, method))
+        known, key = self._known[1], (server.name, method, self._offers().reach_others(server.name))
+        found = known.get(key)
         if found is None:
-            tool_id = f"{server.name}:{method}"
-            found = known[server.name, method] = gate.tool(
-                tool_id, method, f"mcp:{server.name}", usual=_READS
-            )
+            found = self._made(gate, *key)
+            if method in REQUESTS:  # any other is the client's choice, and there is no end of them
+                known[key] = found
         return found
+
+    def _made(self, gate: Gate, server: str, method: str, reaches_others: bool) -> GatedTool:
+        if len(method) > _LONGEST:
+            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method[:_LONGEST]}")
+        usual = ToolOverride(
+            policy_action="connector.read" if method in REQUESTS else None, open_world=reaches_others or None
+        )
+        return gate.tool(f"{server}:{method}", method, f"mcp:{server}", usual=usual)
+
+
+def subject_of(params: dict[str, Any]) -> dict[str, Any]:
+    """What the gate judges of them."""
+    return {key: value for key, value in params.items() if key not in _AROUND}

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from awf.application.gate.contexts import LabelChange
     from awf.application.gate.gate import Gate
     from awf.application.gateway.fleet import GatewayParts
+    from awf.application.gateway.offers import Offers
     from awf.application.gateway.quick_call import QuickCall, Tell
     from awf.application.gateway.server import Server
     from awf.domain.gateway_file import GatewayFile
@@ -61,7 +62,7 @@ class Gateway:
     def __init__(
         self, parts: GatewayParts, file: GatewayFile, *, alone: bool = False, origins: Origins | None = None
     ) -> None:
-        self.origins = origins or Origins("gateway", "")
+        self.origins = origins or Origins("gateway", "", parts.observers.masker.mask)
         self.alone = alone  # with one client for all its life
         self.hub = Hub()
         self.info = {"name": "awf-gateway", "version": parts.version}
@@ -71,19 +72,19 @@ class Gateway:
         self._forwarding = Forwarding(self._parking)
         self._pipeline = CallPipeline(parts.observers)
         self.calls = ToolCalls(
-            self._pipeline, self._forwarding, parts.book, self.info, parts.lowering, self.origins
+            self._pipeline, self._forwarding, parts.book, self.info, parts.lowering, self.origins, self._now
         )
         self._vigil = Vigil(parts.awake, lambda: self.fleet.file.listen.stay_awake)
         self._quick_calls = QuickCalls(
             self.calls, self._pipeline, self._forwarding, parts.book, self.origins, self._vigil, parts.turn
         )
         self._masker = parts.observers.masker
-        self._requests = GatedRequests(
-            self._forwarding, self.origins, lambda: self.fleet.gate, self._pipeline.new_id
+        self.requests = GatedRequests(
+            self._forwarding, self.origins, lambda: self.fleet.gate, self._pipeline.new_id, self._now
         )
-        self._resources = Resources(self._forwarding, self._requests)
+        self._resources = Resources(self._forwarding, self.requests)
         self._put_aside = PutAside(self.origins, lambda: self.fleet.gate)
-        self._watching = Watching()
+        self._watching = Watching(self.requests)
         both: dict[str, Handle] = {
             "tools/list": self._tools_list,
             "tools/call": self._tools_call,
@@ -102,6 +103,9 @@ class Gateway:
             "resources/unsubscribe": self._unsubscribe,
             "server/discover": self._discover,
         }
+
+    def _now(self) -> Offers:
+        return self.fleet.offers
 
     # Clients
 
@@ -135,6 +139,10 @@ class Gateway:
         """A notification of a client that is not about one of its requests: for those that know it."""
         if message["method"] in {"notifications/initialized", "notifications/cancelled"}:
             return
+        if self.fleet.gate is not None:  # which nothing passes unseen
+            if message["method"] != "notifications/roots/list_changed":
+                return
+            message = {"jsonrpc": "2.0", "method": message["method"]}
         for server in self.fleet.servers.values():
             lane = server.lane_of(client)
             if lane is not None:
@@ -215,7 +223,7 @@ class Gateway:
         withdrawn = method in self._legacy or method in self._modern or method == "initialize"
         if len(servers) != 1 or withdrawn:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
-        return await self._forwarding.send(servers[0], exchange, method, params)
+        return await self.requests.send(servers[0], exchange, method, params)
 
     async def _ping(self, exchange: Exchange, params: dict[str, Any]) -> Answer:  # noqa: ARG002
         return {}
@@ -290,7 +298,7 @@ class Gateway:
         if found is None and len(servers) != 1:
             raise RpcError(INVALID_PARAMS, f"Unknown prompt: {str(params.get('name'))[:SHOWN]}")
         server, name = (found.server, found.prompt) if found else (servers[0], params.get("name"))
-        return await self._requests.send(server, exchange, "prompts/get", {**params, "name": name})
+        return await self.requests.send(server, exchange, "prompts/get", {**params, "name": name})
 
     def _resource_page(self, method: str) -> Handle:
         async def page(exchange: Exchange, params: dict[str, Any]) -> Answer:
@@ -323,7 +331,7 @@ class Gateway:
             server = await self._resources.owner(servers, exchange, ref["uri"])
         if server is None:
             raise RpcError(INVALID_PARAMS, "Invalid params: the reference leads to nothing here")
-        return await self._forwarding.send(server, exchange, "completion/complete", {**params, "ref": ref})
+        return await self.requests.send(server, exchange, "completion/complete", {**params, "ref": ref})
 
     # What servers say by themselves
 

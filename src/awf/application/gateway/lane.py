@@ -17,7 +17,7 @@ from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
 from awf.domain.ports.upstream import Guise
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from awf.application.gateway.client import Client
     from awf.domain.mcp import Era
@@ -76,6 +76,10 @@ class News(Protocol):
 
     def overheard(self, message: dict[str, Any]) -> None: ...
 
+    def cleaned(self, params: Any) -> Any:
+        """What clients may see of it."""
+        ...
+
 
 class Lane:
     """A `Hearer`."""
@@ -121,7 +125,7 @@ class Lane:
             return await upstream.exchange(
                 method,
                 params,
-                on_progress=None if exchange.progress_token is None else exchange.progressed,
+                on_progress=None if exchange.progress_token is None else self._progressed(exchange),
                 headers=headers,
                 tag=exchange,
             )
@@ -241,7 +245,12 @@ class Lane:
         if task is not None:
             task.cancel()
 
+    def _progressed(self, exchange: Exchange) -> Callable[[dict[str, Any]], None]:
+        return lambda params: exchange.progressed(self._news.cleaned(params))
+
     def _pass_on(self, message: dict[str, Any], tag: object) -> None:
+        if "params" in message:
+            message = {**message, "params": self._news.cleaned(message["params"])}
         exchange = self._meant(tag)
         client = exchange.client if exchange is not None else self.owner
         if client is None:

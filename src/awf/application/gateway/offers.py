@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
 
     from awf.application.gate.gate import Gate
     from awf.application.gate.passage import GatedTool
+    from awf.application.gateway.composition.call_plan import CallPlan
     from awf.application.gateway.eras import Lowering
     from awf.application.gateway.server import Server
     from awf.application.gateway.view import PublishedTool, View
     from awf.application.tools.pipeline import ArgumentChecks
     from awf.domain.gateway_file import GatewayFile
 
-__all__ = ["KnownToGate", "Offer", "Offers", "gated_offer"]
+__all__ = ["KnownToGate", "Offer", "Offers", "gated_offer", "sent_by"]
 
 _encode = msgspec.json.Encoder().encode
 
@@ -135,6 +137,14 @@ class Offers:
         offer = self._offers.get(tool_id)
         return offer.gated.tool if offer is not None and offer.gated is not None else None
 
+    def reach_others(self, server: str) -> bool:
+        """Whether any tool of it does."""
+        return server in self._reaching
+
+    @functools.cached_property
+    def _reaching(self) -> frozenset[str]:
+        return frozenset(one.server for one in self.view.tools if self._reaches_others(one.id))
+
     def _reaches_others(self, tool_id: str) -> bool:
         known = self._offers[tool_id].gated
         return known is not None and known.tool.facts.open_world
@@ -164,7 +174,15 @@ def gated_offer(gate: Gate, published: PublishedTool, server: Server) -> GatedTo
         meta=original.get("_meta"),
         schema=shown.get("inputSchema"),
         folder=server.config.cwd or "",
+        sent=sent_by(published.plan),
     )
+
+
+def sent_by(plan: CallPlan) -> Callable[[Any], Any] | None:
+    """Rules about files and hosts go by what the server gets. What is different in each call is nobody's choice here."""
+    if plan.changes_nothing:
+        return None
+    return lambda arguments: plan.upstream(arguments, lambda value: value)
 
 
 def _mirrored(schema: Any) -> dict[tuple[str, ...], str]:

@@ -12,7 +12,7 @@ from awf.application.gate.origin import Origin
 from awf.domain.grant import Holder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from awf.application.gateway.client import Client
 
@@ -22,12 +22,20 @@ CONTEXT_HEADER = "x-awf-context"
 KEPT = 4096
 LONGEST = 200
 _LINKS_SINCE = "2025-06-18"
+_OURS = ("subject:", "gateway:", "mcp-serve:")  # how contexts begin that nobody has named
 LONGEST_CONTEXT = 257  # one more than counts: what is too long stays so
 
 
 class Origins:
-    def __init__(self, default: str, workspace: str) -> None:
+    def __init__(
+        self, default: str, workspace: str, mask: Callable[[str], str] = str, place: str = ""
+    ) -> None:
+        """`mask`: what a client says of itself is recorded, so it must hold no secret that is known. `place`: of this gateway;
+        somebody with the same name elsewhere has another context.
+        """
+        self._mask = mask
         self._default = default
+        self._place = f"@{place}" if place else ""
         self._workspace = workspace
         self._subjects: dict[str, str] = {}  # by the key of a credential
         self._lasting: dict[str, str] = {}  # the same of those that are few
@@ -62,13 +70,16 @@ class Origins:
         return origin
 
     def _new(self, client: Client, subject: str, named: str) -> Origin:
-        context = named or (f"subject:{subject}" if subject else self._default)
+        usual = f"subject:{subject}{self._place}" if subject else self._default
+        if named != usual and (named.startswith(_OURS) or named == self._default):
+            named = f"client:{named}"  # what stands for somebody else is not theirs to name
+        context = self._mask(named) or usual
         return Origin(
             context=context,
             named=bool(named),
             door="gateway",
             holder=Holder(self._workspace, subject, context),
-            client=client.name[:LONGEST],
+            client=self._mask(" ".join(client.name[:LONGEST].split())),  # in one line: people read it
             profile=client.profile,
             links=client.version >= _LINKS_SINCE,
         )

@@ -53,6 +53,7 @@ class Watcher(Protocol):
         """Without what must stay secret."""
         ...
 
+    def cleaned(self, params: Any) -> Any: ...
     def resource_updated(self, server: Server, message: dict[str, Any]) -> None: ...
     def overheard(self, server: Server, message: dict[str, Any]) -> None: ...
 
@@ -242,7 +243,8 @@ class Server:
 
     def _failed(self, reason: Exception, pause: float) -> None:
         said = getattr(reason, "message", "") or f"it did not answer within {self.config.patience:g} s"
-        detail = self._watcher.masked(f"{said} {getattr(reason, 'hint', '')}".strip())
+        way, between = getattr(reason, "hint", ""), "\n" if "\n" in said else " "
+        detail = self._watcher.masked(f"{said}{between}{way}".strip())
         self._retry_at = asyncio.get_running_loop().time() + pause
         if self.settled.is_set() and (self.state != "failed" or self.detail != detail):
             _log.warning("MCP server %s is not available: %s", self.name, detail)
@@ -493,3 +495,6 @@ class Server:
 
     def overheard(self, message: dict[str, Any]) -> None:
         self._watcher.overheard(self, message)
+
+    def cleaned(self, params: Any) -> Any:
+        return self._watcher.cleaned(params)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from awf.application.gateway.client import Client, Exchange
+from awf.application.gateway.offers import sent_by
 from awf.domain.errors import AwfError
 from awf.domain.mcp import LEGACY_VERSIONS, RpcError
 from awf.domain.problem import suggest
-from awf.domain.tool import ToolDefinition, ToolFailure, UnknownTool
+from awf.domain.tool import Behind, ToolDefinition, ToolFailure, UnknownTool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -56,9 +57,12 @@ class GatewayTools:
             raise self._located(fleet.problems)
         return [_definition(one.server, one.definition) for one in fleet.offers.within(self._profile).tools]
 
-    def tool_id(self, name: str) -> str:
+    def behind(self, name: str) -> Behind:
         offer = self._gateway.fleet.offers.find(name, self._profile)
-        return offer.published.id if offer is not None else name
+        if offer is None:
+            return Behind(name)
+        published = offer.published
+        return Behind(published.id, offer.server.config.cwd or "", sent_by(published.plan))
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
         offer = self._gateway.fleet.offers.find(name, self._profile)

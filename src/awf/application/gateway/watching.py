@@ -12,6 +12,7 @@ from awf.domain.mcp import RpcError
 
 if TYPE_CHECKING:
     from awf.application.gateway.client import Exchange
+    from awf.application.gateway.gated_requests import GatedRequests
     from awf.application.gateway.lane import Lane
     from awf.application.gateway.server import Server
 
@@ -24,11 +25,19 @@ _log = logging.getLogger("awf.gateway")
 class Watching:
     """In the older era a server is told by a request, in the newer one it is listened to."""
 
-    def __init__(self) -> None:
+    def __init__(self, requests: GatedRequests) -> None:
+        self._requests = requests
         self._hearing: dict[tuple[Lane, str], asyncio.Task[None]] = {}
 
     async def watch(self, server: Server, exchange: Exchange, uri: str) -> dict[str, Any]:
-        """Raises `RpcError` and `AwfError`."""
+        """If it may be. Raises `RpcError` and `AwfError`."""
+
+        async def watch(params: dict[str, Any]) -> dict[str, Any]:
+            return await self._watched(server, exchange, params["uri"])
+
+        return await self._requests.let(server, exchange, "resources/subscribe", {"uri": uri}, watch)
+
+    async def _watched(self, server: Server, exchange: Exchange, uri: str) -> dict[str, Any]:
         lane = await server.lane_for_news(exchange.client)
         era = lane.upstream.era or await lane.upstream.connect()
         result: dict[str, Any] = {}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Literal
 
 from awf.application.running.asking import first_answer
 from awf.domain.events import ApprovalRequired, ApprovalResolved
+from awf.domain.plain_sight import shown_arguments, spelled_out
 from awf.domain.ports.durability import Message
 from awf.domain.run import ErrorInfo
 from awf.domain.workflow import Approval, approval_of
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from awf.domain.workflow import Runnable
 
 __all__ = ["ask_approval", "ask_tool_approval", "tool_topic"]
-
-_ARGUMENTS_SHOWN = 600
 
 Verdict = Literal["once", "run", "skip"] | ErrorInfo
 
@@ -60,21 +58,16 @@ async def ask_tool_approval(
     timeout: float | None,
     *,
     why: str = "",
+    rule: str = "",
     shown: str = "",
 ) -> str:
-    """Why the call may not happen, or nothing. A yes holds for this call alone, or for the tool in this run.
+    """Why the call may not happen, or nothing. A yes holds for this call alone, or in this run for the tool and the rule.
 
     `shown`: the arguments as they may be shown, where somebody has made them fit for it.
     """
-    remembered = f"tool:{step.name}:{tool}"
-    approved = step.walk.run_context.approved
-    if remembered in approved:
-        return ""
     topic = tool_topic(step, call_id)
-    shown = shown or json.dumps(arguments, ensure_ascii=False, default=str)
-    if len(shown) > _ARGUMENTS_SHOWN:
-        shown = f"{shown[:_ARGUMENTS_SHOWN]}… ({len(shown)} characters)"
-    message = f"Let '{step.name}' call {tool} {shown}?" + (f" {why}" if why else "")
+    shown = shown or shown_arguments(arguments)
+    message = f"Let '{step.name}' call {spelled_out(tool)} {shown}?" + (f" {why}" if why else "")
     request = ApprovalRequired(
         path=step.path,
         step=step.name,
@@ -83,7 +76,11 @@ async def ask_tool_approval(
         on_deny="error",
         tool=tool,
         input=dict(arguments),
+        rule=rule,
     )
+    approved = step.walk.run_context.approved
+    if request.consent in approved:
+        return ""
     answer = await _asked(step, request, timeout)
     outcome = _outcome(answer)
     step.emit(
@@ -96,7 +93,7 @@ async def ask_tool_approval(
         )
     )
     if outcome == "run":
-        approved.add(remembered)
+        approved.add(request.consent)
     if outcome == "timeout":
         return f"Nobody answered within {timeout or 0:g} s whether {tool} may be called. It was not called."
     if outcome == "reject":

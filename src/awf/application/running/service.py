@@ -7,6 +7,8 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from awf.application.running.engine import Execution
 from awf.domain.errors import AwfError, InvalidWorkflowError, exit_status
 from awf.domain.events import PluginEvent, Warned, WorkflowFailed
@@ -183,6 +185,7 @@ class ExecutionService:
             inputs=inputs,
             parent=parent,
             cwd=services.cwd,
+            context=services.context,
         )
 
     @staticmethod
@@ -204,6 +207,7 @@ class ExecutionService:
         try:
             program = self._validator.trusted(self._loader.reload(owned.definition))
             self._remember_secrets(program, services)
+            services = await _in_its_context(services, owned.record)
             return Prepared(owned, program, services, self._changes(owned))
         except BaseException:
             await owned.release()
@@ -217,6 +221,7 @@ class ExecutionService:
             _understood(loaded)
             program = self._validator.trusted(loaded)
             self._remember_secrets(program, services)
+            services = await _in_its_context(services, owned.record)
             return Prepared(owned, program, services, self._changes(owned) if owned.resumed else ())
         except AwfError as error:
             await refuse(owned, error)
@@ -269,6 +274,8 @@ class ExecutionService:
         cut = _cut(store.steps(old.id), start_at, old.id) if start_at else None
         prepared = await self.start(program, inputs, services, parent=old.id)
         if cut is not None:
+            new = services.context or f"run:{prepared.owned.run_id}"
+            await _inherit(services, old.context or f"run:{old.id}", new, by="rerun")
             await journal.copy_steps(old.id, prepared.owned, cut)
         return prepared
 
@@ -303,6 +310,25 @@ async def refuse(owned: OwnedRun, error: AwfError) -> None:
 def _top(path: str) -> str:
     """The visit of the main chain that a path lies under: `loop#2[3]/test@2` → `loop#2`."""
     return re.split(r"[/\[@]", path, maxsplit=1)[0]
+
+
+async def _in_its_context(services: RunServices, record: RunRecord) -> RunServices:
+    """A run stays in the context it was started in. Whoever goes on with it may have told it all that they know."""
+    if services.context and services.context != record.context:
+        await _inherit(services, services.context, record.context or f"run:{record.id}", by="resume")
+    return msgspec.structs.replace(services, context=record.context)
+
+
+async def _inherit(services: RunServices, old: str, new: str, *, by: str) -> None:
+    """What the old one has read is in results that the new one takes over."""
+    gate = services.gate()
+    if gate is None or old == new:
+        return
+    try:
+        await gate.contexts.child_of(old, new, by=by)
+    except AwfError as error:
+        if error.code != "USER.CONTEXT.UNKNOWN":  # it had none, so it has read nothing
+            raise
 
 
 def _cut(rows: Sequence[StepRow], start_at: str, run_id: str) -> Callable[[str], bool]:

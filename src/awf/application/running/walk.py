@@ -28,7 +28,7 @@ from awf.application.running.routing import Fail, Goto, Route, retry_delay, rout
 from awf.application.running.scope import Frame, Scope
 from awf.domain.agent import AgentFailure
 from awf.domain.errors import AwfError
-from awf.domain.events import StepSkipped
+from awf.domain.events import StepSkipped, same_step
 from awf.domain.ports.durability import Finished
 from awf.domain.ports.expressions import ExpressionError
 from awf.domain.run import ErrorInfo, StepResult
@@ -178,13 +178,14 @@ class Walk:
 
     async def _gate(self, step: StepContext, state: Runnable, *, known: bool) -> StepResult | None:
         """Ask before the state runs. None: it may run, or it has run already."""
-        if not state.approval or step.frame.replay_only or step.name in self.run_context.approved:
+        consent, approved = same_step(step.path), self.run_context.approved
+        if not state.approval or step.frame.replay_only or consent in approved:
             return None
         if known and not self.durable.answered(f"approval:{step.path}"):
             return None
         verdict = await ask_approval(step, state)
         if verdict == "run":
-            self.run_context.approved.add(step.name)
+            approved.add(consent)
         if known or verdict == "once" or verdict == "run":  # noqa: PLR1714  narrows the type
             return None
         now = self.services.clock()

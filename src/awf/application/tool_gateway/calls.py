@@ -10,7 +10,7 @@ import msgspec
 
 from awf.application.gate.passage import Gated
 from awf.application.tool_gateway.results import result_form
-from awf.application.tools.pipeline import CallPipeline, checker, error_code, failed
+from awf.application.tools.pipeline import CallPipeline, checker_of_values, error_code, failed
 from awf.domain.gate_file import Limits
 from awf.domain.manifest import GatewayEvent
 from awf.domain.override import ToolOverride
@@ -149,7 +149,8 @@ class Calls:
                 schema=tool.input_schema,
                 usual=_override(server, tool, self._overrides.get(tool_id)),
             )
-            known = self._known[tool_id] = _Known(definition, gated, checker(self._checks, definition))
+            check = checker_of_values(self._checks, definition)
+            known = self._known[tool_id] = _Known(definition, gated, check)
         return known
 
     # -- events ------------------------------------------------------------------------------------------------------

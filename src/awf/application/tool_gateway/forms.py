@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -86,6 +87,10 @@ def grant_of(given: Any, now: float, by: str) -> StoredGrant:
     issued_at = min(now, expires) if issued is None and expires is not None else issued
     if issued is not None and expires is not None and expires <= issued:
         raise AwfError(_GRANT, "`expiresAt` is not after `issuedAt`.", hint="Leave one of the two out.")
+    folder = asked.scope.workspace if asked.scope is not None else ""
+    if folder and (not os.path.isabs(folder) or os.path.normpath(folder) != folder):
+        message = "`scope.workspace` is the whole path of a folder, without `.` and `..` in it."
+        raise AwfError(_GRANT, message, hint=f"Write it as {os.path.abspath(folder)}.")
     if asked.approval_id is not None and not _is_name(asked.approval_id):
         message = f"`approvalId` is a printable text of up to {_LONGEST} characters."
         raise AwfError(_GRANT, message, hint="Leave it out for none.")

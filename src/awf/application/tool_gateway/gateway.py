@@ -171,6 +171,8 @@ class ToolGatewayService:
         except RpcError as error:
             hint = "Take the address from `meta.outputSpool.uri`."
             raise AwfError("USER.GATEWAY.UNKNOWN_ARTIFACT", f"{error.message}.", hint=hint) from None
+        origin = Origin(context=self.session, door="api", holder=self._parts.holder)
+        await self._parts.gate.has_read(origin, found.artifact)
         return _json(ArtifactPage(contents=found.result["contents"]))
 
     # -- what happened -----------------------------------------------------------------------------------------------
@@ -220,10 +222,11 @@ class ToolGatewayService:
             await self._parts.close()
 
     async def _let_go(self) -> None:
+        """Calls that come while servers end find nothing any more."""
         links, self._links = list(self._links.values()), {}
+        self._registry.clear()
         self._calls.forget()
         await asyncio.gather(*(link.close() for link in links))
-        self._registry.clear()
 
     def _require_open(self) -> None:
         if self._closed:

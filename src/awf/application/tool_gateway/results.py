@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["result_form"]
 
+_LONGEST = 2000  # characters of a message
 _CODES: frozenset[ToolErrorCode] = frozenset(get_args(ToolErrorCode))
 
 
@@ -44,6 +45,8 @@ def _error(result: ToolResult) -> ToolError:
     about = result.meta.get(ERROR_KEY)
     details = about.get("details") if isinstance(about, dict) else None
     message = result.text or "The tool failed, and did not say why."
+    if len(message) > _LONGEST:
+        message = f"{message[:_LONGEST]}…"  # `content` has all of it
     return ToolError(code=code, message=message, details=details if isinstance(details, dict) else {})
 
 

@@ -14,6 +14,7 @@ import msgspec
 from awf.application.gate.origin import NeedsInput
 from awf.domain.errors import AwfError
 from awf.domain.events import ToolCallFinished, ToolCallStarted
+from awf.domain.json_form import without_json_form
 from awf.domain.tool import CallContext, ToolDefinition, ToolFailure, ToolResult, text_result
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ __all__ = [
     "Observers",
     "StepGate",
     "checker",
+    "checker_of_values",
     "error_code",
     "failed",
     "result_of",
@@ -156,7 +158,7 @@ class CallPipeline:
             observing.ended(span, failed("PERMISSION_DENIED", "A person is asked first."))
             raise
         except Exception as error:  # noqa: BLE001  whatever a provider does wrong, the agent gets an answer
-            result = result_of(tool, error)
+            result = result_of(tool, error, self.observers.masker.mask)
         observing.ended(span, result)
         return result
 
@@ -171,6 +173,7 @@ class CallPipeline:
     ) -> ToolResult:
         if wrong := check(arguments):
             if gated is not None:
+                wrong = gated.gate.shown(gated, arguments, wrong, check)
                 await gated.gate.rejected(gated, arguments, context.call_id, "INVALID_ARGUMENTS", wrong[0])
             return failed("INVALID_ARGUMENTS", _misfits(tool, wrong))
         if self.observers.allow is not None:
@@ -271,6 +274,17 @@ def checker(checks: ArgumentChecks, tool: ToolDefinition) -> Callable[[Any], lis
         return lambda _: []
 
 
+def checker_of_values(checks: ArgumentChecks, tool: ToolDefinition) -> Callable[[Any], list[str]]:
+    """The same where arguments need not have come as JSON that a server can be sent."""
+    check = checker(checks, tool)
+
+    def wrong(arguments: Any) -> list[str]:
+        unsendable = without_json_form(arguments)
+        return [f"{unsendable}, so that no server can be sent it"] if unsendable else check(arguments)
+
+    return wrong
+
+
 def _misfits(tool: ToolDefinition, wrong: list[str]) -> str:
     """What does not fit is not carried out; the model is told what is wrong."""
     known = ", ".join(tool.input_schema.get("properties", {}))
@@ -282,14 +296,16 @@ def _misfits(tool: ToolDefinition, wrong: list[str]) -> str:
     )
 
 
-def result_of(tool: ToolDefinition, error: Exception) -> ToolResult:
-    """What went wrong, as a result."""
+def result_of(
+    tool: ToolDefinition, error: Exception, mask: Callable[[str], str] = lambda text: text
+) -> ToolResult:
+    """What went wrong, as a result. It may be what a server has said: `mask` takes out what must stay secret."""
     if isinstance(error, ToolFailure):
-        return failed(error.code, error.message, error.details)
+        return failed(error.code, mask(error.message), error.details)
     if isinstance(error, AwfError):
-        return failed("EXECUTION_FAILED", f"{error.message} {error.hint}".strip())
+        return failed("EXECUTION_FAILED", mask(f"{error.message} {error.hint}".strip()))
     _log.error("the tool %s failed", tool.name, exc_info=error)
-    return failed("EXECUTION_FAILED", f"The tool failed: {type(error).__name__}: {error}"[:500])
+    return failed("EXECUTION_FAILED", mask(f"The tool failed: {type(error).__name__}: {error}")[:500])
 
 
 def failed(code: str, message: str, details: Mapping[str, Any] | None = None) -> ToolResult:

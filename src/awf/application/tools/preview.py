@@ -16,7 +16,7 @@ from awf.domain.problem import suggest
 from awf.domain.workflow import AgentState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from awf.application.running.services import RunServices
     from awf.application.tools.proxy import OfferedTools
@@ -93,7 +93,7 @@ def _offered(
                 hint="Give what it needs with --input name=value.",
             ) from error
 
-    folder = os.path.expanduser(render(state.dir)) if state.dir else ""
+    folder = os.path.expanduser(_folder(state.dir, render)) if state.dir else ""
     assert state.mcp_proxy is not None
     return offered_tools(
         state.mcp_proxy,
@@ -102,6 +102,14 @@ def _offered(
         environment=handed_on(services.environment),
         short_names=workflow.plugins,
     )
+
+
+def _folder(text: str, render: Callable[[str], str]) -> str:
+    """Where only the run knows it, here will do: an agent sees the same tools wherever it works."""
+    try:
+        return render(text)
+    except AwfError:
+        return ""
 
 
 def estimated_tokens(tool: ToolDefinition) -> int:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import logging
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from awf.domain.problem import as_note
+
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from awf.application.tools.router import ArgumentChecks, Observers, ToolRouter
     from awf.domain.mcp_proxy import ExposedPlugin
     from awf.domain.mcp_server import McpServer
     from awf.domain.ports.tool_provider import ToolProvider
     from awf.domain.ports.tools import OpenDoor, ToolDoors, ToolEndpoint
+    from awf.domain.problem import Problem
 
 __all__ = ["OfferedTools", "ToolProxyService", "ToolSources"]
+
+_log = logging.getLogger("awf.tools")
 
 
 class OfferedTools(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +44,11 @@ class ToolSources(Protocol):
     def builtin(self, root: str, environment: Mapping[str, str]) -> ToolProvider: ...
     def plugin(self, name: str, operations: Sequence[str]) -> ToolProvider: ...
     def server(self, name: str, server: McpServer, environment: Mapping[str, str]) -> ToolProvider: ...
-    def gateway(self, profile: str) -> ToolProvider: ...
+    def gateway(self, profile: str, warn: Callable[[Problem], None]) -> ToolProvider: ...
+
+    def look_at_names(self, warn: Callable[[Problem], None]) -> None:
+        """Tell which rules of the gate are about tools that nobody has, as far as no server has to be asked for that."""
+        ...
 
 
 class ToolProxyService:
@@ -58,8 +69,11 @@ class ToolProxyService:
             for name, server in offered.servers.items()
             if server.enabled
         ]
+        warn = functools.partial(_warn, observers)
         if offered.gateway:
-            providers.append(sources.gateway("" if offered.gateway is True else offered.gateway))
+            providers.append(sources.gateway("" if offered.gateway is True else offered.gateway, warn))
+        elif observers.gate is not None:
+            sources.look_at_names(warn)
         if offered.optional:
             from awf.application.tools.lenient import LenientTools
 
@@ -81,6 +95,15 @@ class ToolProxyService:
                 await tools.close()
             finally:
                 await router.close()
+
+
+def _warn(observers: Observers, problem: Problem) -> None:
+    message = as_note(problem)
+    _log.warning("%s", message)
+    if observers.record is not None:
+        from awf.domain.events import Warned
+
+        observers.record(Warned(path=observers.path, message=message, code=problem.code))
 
 
 class ProxyTools:

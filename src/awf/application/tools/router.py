@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from awf.application.tools.naming import publish, tool_id_of
-from awf.application.tools.pipeline import ArgumentChecks, CallPipeline, Observers, checker
+from awf.application.tools.pipeline import ArgumentChecks, CallPipeline, Observers, checker, checker_of_values
 from awf.domain.problem import suggest
-from awf.domain.tool import UnknownTool
+from awf.domain.tool import Behind, UnknownTool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from awf.application.gate.explaining import Explanation
     from awf.application.gate.passage import Gated
     from awf.application.tools.pipeline import StepGate
+    from awf.domain.label import Label
     from awf.domain.ports.tool_provider import ToolProvider
     from awf.domain.tool import CallContext, ToolDefinition, ToolResult
 
@@ -92,7 +94,7 @@ class ToolRouter:
         if entry is None:
             raise await self._unknown(name, arguments)
         self.calls += 1
-        arguments = _normalised(entry, arguments)
+        check, gated, arguments = self._prepared(entry, arguments)
 
         async def carry_out(context: CallContext) -> ToolResult:
             if self._gate is not None and entry.reads_files:
@@ -105,19 +107,37 @@ class ToolRouter:
                     return await read_as_file(self._gate, arguments)
             return await entry.provider.call_tool(entry.own_name, arguments, context)
 
-        if entry.check is None:
-            entry.check = checker(self._checks, entry.definition)
-        if self._gate is not None and entry.gated is None:
-            entry.gated = _gated(self._gate, entry)
         return await self._pipeline.call(
             entry.definition,
             arguments,
             carry_out,
-            check=entry.check,
+            check=check,
             meta=meta or {},
             progress=progress,
-            gated=entry.gated,
+            gated=gated,
         )
+
+    async def explained(
+        self, name: str, arguments: Mapping[str, Any], label: Label | None
+    ) -> Explanation | None:
+        """What the gate would say to a call of one whose context has this label, or its own. None: there is no such tool, or no gate."""
+        entry = self._entries.get(name)
+        if entry is None:
+            return None
+        check, gated, arguments = self._prepared(entry, arguments)
+        return None if gated is None else await gated.gate.explained(gated, arguments, label, check)
+
+    def _prepared(
+        self, entry: _Entry, arguments: Mapping[str, Any]
+    ) -> tuple[Callable[[Any], list[str]], Gated | None, Mapping[str, Any]]:
+        """How arguments are checked, what the gate has to know, and the arguments by the names of the provider."""
+        if entry.check is None:
+            # The built-in ones look themselves: the name of a file need not be text.
+            make = checker if entry.definition.source == "builtin" else checker_of_values
+            entry.check = make(self._checks, entry.definition)
+        if self._gate is not None and entry.gated is None:
+            entry.gated = _gated(self._gate, entry)
+        return entry.check, entry.gated, _normalised(entry, arguments)
 
     def take_count(self) -> int:
         """How many calls there were since this was last asked."""
@@ -139,16 +159,17 @@ class ToolRouter:
 def _gated(gate: StepGate, entry: _Entry) -> Gated:
     from awf.application.gate.passage import Gated  # late: most have no gate
 
-    tool, named = entry.definition, getattr(entry.provider, "tool_id", None)
-    tool_id = named(entry.own_name) if named is not None else tool_id_of(tool.source, entry.own_name)
+    tool, look = entry.definition, getattr(entry.provider, "behind", None)
+    behind: Behind = look(entry.own_name) if look is not None else Behind()
     known = gate.gate.tool(
-        tool_id,
+        behind.tool_id or tool_id_of(tool.source, entry.own_name),
         tool.name,
         tool.source,
         annotations=tool.annotations,
         meta=tool.more.get("_meta"),
         schema=tool.input_schema,
-        folder=gate.folder,
+        folder=gate.folder if behind.folder is None else behind.folder,
+        sent=behind.sent,
     )
     return Gated(gate.gate, known, gate.origin, gate.asking)
 

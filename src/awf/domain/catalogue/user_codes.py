@@ -156,7 +156,7 @@ USER_CODES: dict[str, Entry] = {
         "Make one with `awf gateway context new`, and have the client name it in X-AWF-Context.",
     ),
     "USER.GATEWAY.UNKNOWN_TOOL": Entry(
-        "An override names a tool that its server does not have",
+        "An override, a rule or a call names a tool that its server does not have",
         "The server was asked, and no tool of that name is among those it offers.",
         "Correct the name before the colon or after it; the hint names the closest tool.",
     ),

@@ -60,6 +60,10 @@ class RunningCommand(Protocol):
         """The lines of its standard output, without their ends; a longer one than the limit comes in pieces."""
         ...
 
+    async def silent(self) -> None:
+        """Until its standard output has ended: no later than itself, and before if it closes it and lives on."""
+        ...
+
     async def wait(self) -> CommandOutcome:
         """Until nothing of it is left."""
         ...

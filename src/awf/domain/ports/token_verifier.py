@@ -18,8 +18,8 @@ class IssuerUnreachable(Exception):  # noqa: N818  the token may be good; nobody
 
 
 class VerifiedToken(msgspec.Struct, frozen=True):
-    subject: str  # for whom it speaks; never empty
-    client: str  # the program it was given to; empty when it does not say
+    subject: str  # for whom it speaks; empty when a program speaks for itself
+    client: str  # the program it was given to; empty when it does not say. One of the two is there
     scopes: frozenset[str]
     expires: float  # seconds since 1970; it may be a little past already
 

@@ -110,7 +110,7 @@ class Upstream(Protocol):
 
 
 class Upstreams(Protocol):
-    """Ways to one server."""
+    """Ways to one server. Its lists, its greeting and its errors come without the secrets that are known."""
 
     def open(self, guise: Guise, hearer: Hearer) -> Upstream:
         """Starts nothing yet."""

@@ -22,7 +22,7 @@ from awf.domain.redaction.value_index import ValueIndex
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["JointMasker", "Masker", "secret_values"]
+__all__ = ["JointMasker", "Masker", "by_masked_keys", "secret_values"]
 
 _MASK = MASK.encode()
 _EMPTY = "* \t\r\n"
@@ -133,10 +133,15 @@ class Masker:
         if isinstance(value, str):
             return MASK if key and value and is_secret_key(key) else self.mask(value)
         if isinstance(value, dict):
-            return {name: self.mask_data(item, str(name)) for name, item in value.items()}
+            return by_masked_keys(
+                (self._key(name), self.mask_data(item, str(name))) for name, item in value.items()
+            )
         if isinstance(value, list):
             return [self.mask_data(item, key) for item in value]
         return value
+
+    def _key(self, name: Any) -> Any:
+        return self.mask(name) if isinstance(name, str) else name
 
     def map_struct(self, value: Any, change: Callable[[str], str]) -> Any:
         """A struct or plain data with every text changed, but for the words of our own that structs are made of."""
@@ -179,6 +184,18 @@ class JointMasker(Masker):
         for masker in self._maskers():
             text = masker.mask(text)
         return text
+
+
+def by_masked_keys(items: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Two keys may look the same once they are masked; neither may go."""
+    made: dict[Any, Any] = {}
+    for name, item in items:
+        number, free = 1, name
+        while free in made:
+            number += 1
+            free = f"{name} ({number})"
+        made[free] = item
+    return made
 
 
 def _walk(value: Any, change: Callable[[str], str]) -> Any:

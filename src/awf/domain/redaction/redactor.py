@@ -13,6 +13,7 @@ import msgspec
 
 from awf.domain.redaction.custom_patterns import CustomPatterns
 from awf.domain.redaction.json_pairs import pair_spans
+from awf.domain.redaction.masker import by_masked_keys
 from awf.domain.redaction.names import DROPPED, FOLDED, folded, is_secret_key
 from awf.domain.redaction.spans import MASK, covered, merged
 from awf.domain.redaction.token_patterns import token_spans
@@ -126,7 +127,7 @@ class Redactor:
         if isinstance(value, str):
             return (MASK if value else value) if secret else self._mask(value, is_secret)
         if isinstance(value, dict):
-            return _by_masked_keys(self._entry(*entry, is_secret, secret=secret) for entry in value.items())
+            return by_masked_keys(self._entry(*entry, is_secret, secret=secret) for entry in value.items())
         if isinstance(value, list | tuple):
             return [self._redacted(item, is_secret, secret=secret) for item in value]
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -182,7 +183,7 @@ class Redactor:
                 "data"
             ):
                 return {"type": "text", "text": f"{MASK} ({value['type']} left out: a secret is in it)"}
-            return _by_masked_keys(
+            return by_masked_keys(
                 (
                     self._masker.mask(name) if isinstance(name, str) else name,
                     item if name == "type" and item in _BLOCKS else self._without_values(item),
@@ -205,18 +206,6 @@ def _folded_all(names: Iterable[str]) -> frozenset[bytes]:
     """Letters beyond ASCII are compared as they are, so the usual cases of them are all taken."""
     cases = (case for name in names for case in (name, name.lower(), name.upper(), name.title()))
     return frozenset(name for name in map(folded, cases) if name)
-
-
-def _by_masked_keys(items: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Two keys may look the same once they are masked; neither may go."""
-    made: dict[Any, Any] = {}
-    for name, item in items:
-        number, free = 1, name
-        while free in made:
-            number += 1
-            free = f"{name} ({number})"
-        made[free] = item
-    return made
 
 
 def _in_json(index: ValueIndex) -> ValueIndex:

@@ -23,11 +23,11 @@ from awf.infrastructure.audit_store.call_form import BETWEEN, FORM_ID, LineForm,
 from awf.infrastructure.audit_store.checkpoints import Checkpoints, stored_checkpoints
 from awf.infrastructure.audit_store.database import Database
 from awf.infrastructure.audit_store.evidence import SqliteEvidence
-from awf.infrastructure.audit_store.failures import DAMAGE, is_busy, unavailable
+from awf.infrastructure.audit_store.failures import DAMAGE, Translated, is_busy, unavailable, unusable
 from awf.infrastructure.audit_store.merging import Merger
 from awf.infrastructure.audit_store.packing import LONGEST, packed, shortened
 from awf.infrastructure.audit_store.reading import read_records
-from awf.infrastructure.audit_store.spill import Spill, line_of
+from awf.infrastructure.audit_store.spill import CutShort, Spill, line_of
 from awf.infrastructure.audit_store.verifying import verified
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ class SqliteAudit:
         self._merging = threading.RLock()
         self._pending = 0
         self._head = 0
+        self._asked_for: dict[str, int] = {}  # of the process at our side: files, and how long they were
         self._wake, self._full = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -140,9 +141,13 @@ class SqliteAudit:
                 and spill.size + len(line) + room <= spill.room
                 and self._waiting + len(line) <= self._limit
             ):
-                spill.put(line)
-                self._waiting += len(line)
-                self._pending = pending
+                try:
+                    spill.put(line)
+                except CutShort:
+                    pending = self._placed((made.said,), room)
+                else:
+                    self._waiting += len(line)
+                    self._pending = pending
             else:
                 pending = self._placed((made.said,), room)
             if room:
@@ -170,7 +175,7 @@ class SqliteAudit:
 
         Whether somebody has removed the file is looked at once for all that waits: we can still merge what is in it.
         """
-        spill = self._spill
+        before = spill = self._spill
         if spill is None or (self._pending == 0 and not spill.is_there):
             spill = self._new_spill()
         new = self._new_forms(made)
@@ -183,7 +188,12 @@ class SqliteAudit:
                 raise AuditUnavailable("the entry is too long")
         if self._waiting + len(line) > self._limit:
             raise AuditUnavailable("too much waits to be merged into the audit's database")
-        pending = self._put(spill, line)
+        try:
+            pending = self._put(spill, line)
+        except CutShort:
+            if spill is not before:
+                raise
+            return self._placed(made, room)
         if new:
             self._known_forms.update(form.id for form in new)
         return pending
@@ -276,8 +286,8 @@ class SqliteAudit:
         self._full.clear()
         with self._writing:
             self._pending = 0
-            held = [spill.name for spill in self._spills]
-        return self._aside.merged(held, self._checkpoints.settings)
+            self._asked_for = {spill.name: spill.size for spill in self._spills}
+        return self._aside.merged(list(self._asked_for), self._checkpoints.settings)
 
     def _heard(self, answer: Answer) -> bool:
         if answer.error:
@@ -288,12 +298,16 @@ class SqliteAudit:
             for spill in spills:  # a reader here may have come further meanwhile
                 spill.merged = max(spill.merged, answer.merged.get(spill.name, 0))
             self._let_go()
-            # What somebody has removed can only be read by who has it open.
-            lost = any(spill.merged < spill.size and not spill.is_there for spill in list(self._spills))
-        if lost:
+            missed = any(self._is_missed(spill) for spill in list(self._spills))
+        if missed:
             return self._merged_quietly()
         self._told = ""
         return True
+
+    def _is_missed(self, spill: Spill) -> bool:
+        """Who merges for us did not find it all: only who wrote it can read what was removed, and knows what was cut off."""
+        asked_for = self._asked_for.get(spill.name, 0)
+        return spill.merged < asked_for or (spill.merged < spill.size and not spill.is_there)
 
     def _merged_quietly(self) -> bool:
         try:
@@ -371,9 +385,10 @@ class SqliteAudit:
             damage = self._damage_met()
             with self._translated():
                 noted = self._database.noted()  # first: others may add to the log meanwhile
+                begun = self._database.keys.are_used()
             with self._translated(), self._database.snapshot() as connection:
                 chosen = witness or self._checkpoints.settings.witness
-                evidence = SqliteEvidence(connection, self._database, key, noted)
+                evidence = SqliteEvidence(connection, self._database, key, noted, was_begun=begun)
                 return verified(evidence, chosen, damage)
 
     def _damage_met(self) -> str:
@@ -427,10 +442,10 @@ class SqliteAudit:
             if not self._merger.is_idle():
                 self.merge()
         except (*DAMAGE, OSError) as error:
-            raise unavailable(self._database.path, str(error)) from error
+            raise unusable(self._database.path, error) from error
 
-    def _translated(self) -> _Translated:
-        return _Translated(self._database.path)
+    def _translated(self) -> Translated:
+        return Translated(self._database.path)
 
     async def close(self) -> None:
         await _in_thread(self.close_now)
@@ -478,16 +493,3 @@ def _line_of(made: Sequence[str], forms: Sequence[LineForm]) -> bytes:
     if forms:
         made = [*(form.definition() for form in forms), *made]
     return line_of((made[0] if len(made) == 1 else BETWEEN.join(made)).encode())
-
-
-class _Translated:
-    """What SQLite says of a damaged file, as an error of ours."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, DAMAGE):
-            raise unavailable(self._path, str(error)) from error

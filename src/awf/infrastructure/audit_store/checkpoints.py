@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from awf.domain.audit import AuditCheckpoint
+from awf.domain.audit_chain import decoded_entry
 from awf.domain.canonical import canonical
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from awf.domain.gate_file import Audit
     from awf.infrastructure.audit_store.database import Database
 
-__all__ = ["Checkpoints", "Witness", "stored_checkpoints", "witnessed"]
+__all__ = ["Checkpoints", "Witness", "first_moment", "stored_checkpoints", "witnessed"]
 
 _log = logging.getLogger("awf.audit")
 _LONGEST_WAIT = 86400.0  # nobody can be told to wait for ages; then it is looked at again
@@ -44,11 +45,11 @@ class Checkpoints:
             self.sign(connection, sequence, head, now)
 
     def _newest(self, connection: sqlite3.Connection, now: float) -> tuple[int, float]:
-        """Of whatever process; without one the time counts from our own beginning."""
+        """Of whatever process; without one the time counts from the first record: processes that end soon sign, too."""
         row = connection.execute(
             "SELECT size, created_at FROM checkpoints ORDER BY size DESC LIMIT 1"
         ).fetchone()
-        begun = self._signed[1] if self._signed else now
+        begun = self._signed[1] if self._signed else _begun(connection, now)
         self._signed = row or (0, begun)
         return self._signed
 
@@ -62,6 +63,19 @@ class Checkpoints:
 
     def tell_witness(self) -> None:
         self._witness.tell(self.settings.witness)
+
+
+def _begun(connection: sqlite3.Connection, now: float) -> float:
+    row = connection.execute("SELECT entry FROM records ORDER BY sequence LIMIT 1").fetchone()
+    return first_moment(row[0], now) if row else now
+
+
+def first_moment(entry: str | bytes, now: float) -> float:
+    """When the first record of a log was told, if it can be read and does not lie ahead."""
+    try:
+        return min(decoded_entry(entry).created_at, now)
+    except (msgspec.DecodeError, TypeError):
+        return now
 
 
 class Witness:

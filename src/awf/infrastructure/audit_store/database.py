@@ -6,16 +6,17 @@ Texts are read as bytes: what somebody has damaged need not be text any more, an
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import sqlite3
 import time
 from typing import TYPE_CHECKING
 
+from awf.domain.audit_chain import GENESIS
 from awf.domain.errors import AwfError
-from awf.infrastructure.audit_store.failures import DAMAGE, unavailable
+from awf.infrastructure.audit_store.failures import DAMAGE, RESTORE, unavailable, unusable
 from awf.infrastructure.audit_store.keys import Keys
 from awf.infrastructure.audit_store.noted_head import NotedHead
+from awf.infrastructure.sqlite_files import Layout, alone, make_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,7 @@ _BUSY_SECONDS = 5.0
 _PAGE = 16384  # bytes; records are long and only ever added, so that larger pages take a third less time
 _MIGRATION_BUSY_MS = 60_000
 _LOOKS, _LOOK_SECONDS = 40, 0.025  # for a head that somebody may be noting
+_LAYOUT = Layout(os.path.join(os.path.dirname(__file__), "migrations"))
 
 
 class Database:
@@ -34,15 +36,14 @@ class Database:
         self.folder = folder
         self._is_begun = is_begun
         self.path = os.path.join(folder, "audit.db")
-        self._migrations = _migrations()
         self._open_folder()
         try:
-            with _flock(f"{self.path}.lock"):
+            with alone(f"{self.path}.lock"):
                 self._refuse_loss()
                 self.connection = self._connect()
                 self._prepare()
         except DAMAGE as error:
-            raise unavailable(self.path, str(error)) from error
+            raise unusable(self.path, error) from error
         except OSError as error:
             raise unavailable(self.path, error.strerror or str(error)) from error
         self._file = self._identity()
@@ -51,8 +52,13 @@ class Database:
         try:
             self._bring_up_to_date()
             self.origin = self._origin()
-            self.keys = Keys(self.folder)
+            is_new = self._is_new()
+            self.keys = Keys(self.folder, is_new=is_new)
             self.noted_head = NotedHead(self.folder, self.keys)
+            if not is_new:
+                self.keys.mark_used()
+            elif not self.keys.are_used() and self.noted_head.read() is None:
+                self.noted_head.note(0, GENESIS)  # so that a missing one always means something
         except BaseException:
             self.connection.close()
             raise
@@ -74,20 +80,18 @@ class Database:
         if self._is_begun:
             raise unavailable(self.path, "it is gone")
         if Keys.exist(self.folder):
-            hint = "Restore audit.db from a copy; or remove the whole folder, to begin a new log."
-            raise unavailable(self.path, "it is gone, and its keys are still there", hint)
+            raise unavailable(self.path, "it is gone, and its keys are still there", RESTORE)
 
     def _connect(self) -> sqlite3.Connection:
-        with _private_files():
-            connection = sqlite3.connect(
-                self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
+        make_private(self.path)
+        connection = sqlite3.connect(
+            self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
         connection.text_factory = bytes
         try:
             self._refuse_newer(connection)
-            with _private_files():
-                connection.execute(f"PRAGMA page_size={_PAGE}")  # of a new one
-                connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute(f"PRAGMA page_size={_PAGE}")  # of a new one
+            connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
         except BaseException:
             connection.close()
@@ -96,7 +100,7 @@ class Database:
 
     def _refuse_newer(self, connection: sqlite3.Connection) -> None:
         """Before anything is changed in a file whose layout we do not know."""
-        current, newest = _version(connection), max(self._migrations)
+        current, newest = _LAYOUT.of(connection), _LAYOUT.newest
         if current > newest:
             raise AwfError(
                 "SYSTEM.STORE.NEWER",
@@ -107,17 +111,10 @@ class Database:
             raise unavailable(self.path, "it is read-only")
 
     def _bring_up_to_date(self) -> None:
-        current = _version(self.connection)
-        if current == max(self._migrations):
+        if _LAYOUT.of(self.connection) == _LAYOUT.newest:
             return
         self.connection.execute(f"PRAGMA busy_timeout={_MIGRATION_BUSY_MS}")
-        for number, item in sorted(self._migrations.items()):
-            if number > current:
-                with open(item, encoding="utf-8") as stream:
-                    script = stream.read()
-                self.connection.executescript(
-                    f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version={number};\nCOMMIT;"
-                )
+        _LAYOUT.bring_up_to_date(self.connection)
         self.connection.execute(f"PRAGMA busy_timeout={int(_BUSY_SECONDS * 1000)}")
 
     def _origin(self) -> str:
@@ -127,6 +124,11 @@ class Database:
             self.connection.execute("INSERT INTO log VALUES (?)", (made,))
             return made
         return bytes(row[0]).decode("utf-8", "replace")
+
+    def _is_new(self) -> bool:
+        """Whether nothing was ever recorded."""
+        found = self.connection.execute("SELECT 1 FROM records UNION SELECT 1 FROM head LIMIT 1").fetchone()
+        return found is None
 
     def _identity(self) -> tuple[int, int]:
         status = os.stat(self.path)
@@ -140,7 +142,9 @@ class Database:
             raise unavailable(self.path, "it is gone") from error
         if not same:
             self.connection.close()
+            self.noted_head.close()
             self.connection = self._connect()
+            self._prepare()  # it is another log, and has keys of its own
             self._file = self._identity()
 
     @contextlib.contextmanager
@@ -182,33 +186,3 @@ class Database:
     def close(self) -> None:
         self.noted_head.close()
         self.connection.close()
-
-
-def _migrations() -> dict[int, str]:
-    """The numbered steps from one layout to the next: number → file."""
-    folder = os.path.join(os.path.dirname(__file__), "migrations")
-    return {int(name[:4]): os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".sql")}
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-@contextlib.contextmanager
-def _private_files() -> Iterator[None]:
-    """Files made meanwhile can be read by nobody else."""
-    before = os.umask(0o077)
-    try:
-        yield
-    finally:
-        os.umask(before)
-
-
-@contextlib.contextmanager
-def _flock(path: str) -> Iterator[None]:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hmac
+import os
 from typing import TYPE_CHECKING, Any
 
 from awf.infrastructure.audit_store.checkpoints import stored_checkpoints
+from awf.infrastructure.audit_store.spill import strangers
 from awf.infrastructure.audit_store.verifying import StoredHead
 
 if TYPE_CHECKING:
@@ -18,17 +19,28 @@ if TYPE_CHECKING:
 __all__ = ["SqliteEvidence"]
 
 
+_LEAST = -(1 << 63)  # whatever somebody has made of a number
+
+
 class SqliteEvidence:
     must_be_noted = True
 
     def __init__(
-        self, connection: sqlite3.Connection, database: Database, key: str, noted: tuple[int, str] | None
+        self,
+        connection: sqlite3.Connection,
+        database: Database,
+        key: str,
+        noted: tuple[int, str] | None,
+        *,
+        was_begun: bool,
     ) -> None:
-        """`key`: the one that every checkpoint must be signed with."""
+        """`key`: the one that every checkpoint must be signed with; or several, with blanks between them."""
+        self.was_begun = was_begun
         self.origin = database.origin
         self._connection = connection
         self._keys = database.keys
-        self._key = key
+        self._trusted = frozenset(key.split())
+        self._folder = database.folder
         self._noted = noted
 
     def records(self) -> Iterator[tuple[Any, Any, Any, Any]]:
@@ -43,13 +55,8 @@ class SqliteEvidence:
         if row is None:
             return None
         sequence, said, mac = row[0], _text(row[1]), _text(row[2])
-        right = isinstance(sequence, int) and isinstance(said, str) and self._keys.mac(sequence, said)
-        ours = (
-            bool(right)
-            and isinstance(mac, str)
-            and hmac.compare_digest(str(right).encode(), mac.encode("utf-8", "replace"))
-        )
-        return StoredHead(sequence, said, ours)
+        right = isinstance(said, str) and isinstance(mac, str)
+        return StoredHead(sequence, said, right and self._keys.made(sequence, said, mac))
 
     def noted(self) -> tuple[int, str] | None:
         return self._noted
@@ -62,15 +69,19 @@ class SqliteEvidence:
         return {sequence for (sequence,) in self._connection.execute("SELECT sequence FROM open_calls")}
 
     def checkpoints(self) -> Iterator[AuditCheckpoint]:
-        return stored_checkpoints(self._connection, self.origin)
+        return stored_checkpoints(self._connection, self.origin, after=_LEAST)
 
     def trusts(self, key: str) -> bool:
-        return key == self._key
+        return key in self._trusted
 
     def damage(self) -> Iterator[str]:
         for (said,) in self._connection.execute("PRAGMA integrity_check(1)"):
             if said != b"ok":
-                yield bytes(said).decode("utf-8", "replace").replace("\n", " ")
+                told = bytes(said).decode("utf-8", "replace").replace("\n", " ")
+                yield f"the database file is damaged: {told}"
+        for name in strangers(self._folder):
+            path = os.path.join(self._folder, name)
+            yield f"{path} is called like a spill file and is none, so nothing in it was recorded: move it elsewhere"
 
 
 def _text(value: Any) -> Any:

@@ -21,18 +21,46 @@ __all__ = ["SIGNING", "Keys", "SharedKeys", "signature_holds"]
 SIGNING = "signing.key"
 _HEAD = "head.key"
 _SIZE = 32
+_USED = b"\n"  # behind a key that was used
 
 
 class Keys:
-    def __init__(self, folder: str) -> None:
-        self._head = _secret(os.path.join(folder, _HEAD))
+    def __init__(self, folder: str, *, is_new: bool) -> None:
+        """`is_new`: of a log that was just begun; only then are keys made that are not there."""
         self._file = os.path.join(folder, SIGNING)
-        self._seed = _secret(self._file)
+        self._head_file = os.path.join(folder, _HEAD)
+        self._is_marked = False
+        self._head = _secret(self._head_file, is_new=is_new)
+        self._seed = _secret(self._file, is_new=is_new)
         self._public = ""
 
     @staticmethod
     def exist(folder: str) -> bool:
-        return os.path.exists(os.path.join(folder, _HEAD))
+        return any(os.path.exists(os.path.join(folder, name)) for name in (_HEAD, SIGNING))
+
+    def are_used(self) -> bool:
+        """Whether anything was ever recorded with them, whatever is left of it."""
+        with contextlib.suppress(OSError):
+            return os.path.getsize(self._head_file) > _SIZE
+        return False
+
+    def mark_used(self) -> None:
+        """In the file of the key itself: who takes the mark away has to write the key anew."""
+        self._is_marked = self._is_marked or self.are_used()
+        if not self._is_marked:
+            with contextlib.suppress(OSError):  # the next time, then
+                handle = os.open(self._head_file, os.O_WRONLY | os.O_CLOEXEC)
+                try:
+                    os.pwrite(handle, _USED, _SIZE)
+                    self._is_marked = True
+                finally:
+                    os.close(handle)
+
+    def made(self, sequence: object, head: str, mac: str) -> bool:
+        """Whether a keyed head is one of ours, whatever somebody has made of it."""
+        return isinstance(sequence, int) and hmac.compare_digest(
+            self.mac(sequence, head).encode(), mac.encode("utf-8", "replace")
+        )
 
     def mac(self, sequence: int, head: str) -> str:
         return hmac.digest(self._head, b"%d %b" % (sequence, head.encode()), "sha256").hex()
@@ -64,7 +92,7 @@ class SharedKeys(Keys):
     def __init__(self, file: str) -> None:
         """One that is not there is made."""
         self._file = file
-        self._seed = _secret(file)
+        self._seed = _secret(file, is_new=True)
         self._head = hmac.digest(self._seed, b"the head of an audit", "sha256")
         self._public = ""
 
@@ -84,17 +112,20 @@ def signature_holds(checkpoint: AuditCheckpoint, public: str) -> bool:
     return True
 
 
-def _secret(path: str) -> bytes:
+def _secret(path: str, *, is_new: bool) -> bytes:
     try:
-        if not os.path.exists(path):
+        if is_new and not os.path.exists(path):
             _write_once(path, os.urandom(_SIZE), 0o600)
         with open(path, "rb") as stream:
-            found = stream.read(_SIZE + 1)
+            found = stream.read(_SIZE + 2)
+    except FileNotFoundError as error:
+        hint = "Restore the file from a copy; or remove the whole folder, to begin a new log."
+        raise unavailable(path, "this key of the log is gone", hint) from error
     except OSError as error:
         raise unavailable(path, error.strerror or str(error)) from error
-    if len(found) != _SIZE:
+    if len(found) != _SIZE and found[_SIZE:] != _USED:
         raise unavailable(path, "the key is damaged", "Restore the file from a copy.")
-    return found
+    return found[:_SIZE]
 
 
 def _write_once(path: str, data: bytes, mode: int) -> None:

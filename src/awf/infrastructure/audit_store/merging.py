@@ -10,13 +10,22 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import logging
 import os
+import time
 from typing import TYPE_CHECKING
 
 from awf.domain.audit import AuditEntry
-from awf.domain.audit_chain import GENESIS, entry_json, record_hash
+from awf.domain.audit_chain import ENTRIES_LOST, GENESIS, HEAD_LOST, PLACE_LOST, entry_json, record_hash
 from awf.infrastructure.audit_store.joining import Begun
-from awf.infrastructure.audit_store.spill import Found, held_by_nobody, spill_files, whole_lines, writer_of
+from awf.infrastructure.audit_store.spill import (
+    Found,
+    held_by_nobody,
+    opened_spill,
+    spill_files,
+    whole_lines,
+    writer_of,
+)
 from awf.infrastructure.audit_store.spilled_records import SpillForms, items_of, owing
 
 if TYPE_CHECKING:
@@ -25,16 +34,21 @@ if TYPE_CHECKING:
 
     from awf.infrastructure.audit_store.database import Database
     from awf.infrastructure.audit_store.joining import Item
+    from awf.infrastructure.audit_store.keys import Keys
     from awf.infrastructure.audit_store.spill import Spill
 
 __all__ = ["Merger"]
 
+_log = logging.getLogger("awf.audit")
+_TOLD = "The audit is not whole (%s): somebody has changed %s, or what is noted about it."
 _CHUNK = 1024 * 1024  # of each file in one transaction; longer than any line
 _ROWS = (64, 16, 4, 1)  # one statement for many rows: the interpreter is free while SQLite works
 _INSERT = {
     size: f"INSERT INTO records VALUES {','.join(['(?,?,?,?)'] * size)}"  # noqa: S608  only marks
     for size in _ROWS
 }
+
+_LOOKS, _LOOK_SECONDS = 10, 0.005  # for a head that somebody may be noting
 
 Row = tuple[int, str, str, str]
 
@@ -55,13 +69,14 @@ class Merger:
         self.added = 0  # records of the last transaction
         self.merged: dict[str, int] = {}  # how far each file was, then
         self._forms: dict[str, SpillForms] = {}  # by file
+        self._ended: set[str] = set()  # files that we removed since nobody wrote them any more
 
     def is_idle(self) -> bool:
         """Whether everything is in the chain and no file is left over. Looks without a lock on the database."""
         merged = self._offsets(self._database.connection)
         own = {spill.name for spill in self._own()}
         return not any(
-            self._chunk(found, self._begin(found.name, merged))
+            any(self._next(found, self._begin(found.name, merged)))
             or (found.name not in own and self._is_left_over(found.name))
             for found in self._files()
         )
@@ -76,18 +91,27 @@ class Merger:
         now = self._clock()
         with self._database.transaction() as connection:
             merged = self._offsets(connection)
-            chain = _Chain(connection, self._database.noted_head.read())
+            chain = _Chain(connection, self._database.keys, self._noted(), now)
             offsets: dict[str, int] = {}
+            gaps: list[AuditEntry] = []
             more = False
             for found in self._files():
                 at = self._begin(found.name, merged)
-                chunk = self._chunk(found, at)
+                if self._is_nonsense(found.name, merged):
+                    offsets[found.name] = at
+                    gaps.append(_gap(PLACE_LOST, found.name, now))
+                    chain.add(gaps[-1:], found.writer)
+                chunk, lost = self._next(found, at)
                 if chunk:
                     offsets[found.name] = at + len(chunk)
                     forms = self._forms.setdefault(found.name, SpillForms())
                     before = functools.partial(self._read, found, 0, at)
                     chain.add(items_of(chunk, found.name, now, forms, before), found.writer)
                     more = more or len(chunk) > _CHUNK // 2
+                if lost:
+                    offsets[found.name] = at + len(chunk) + lost
+                    gaps.append(_gap(ENTRIES_LOST, found.name, now, bytes=lost))
+                    chain.add(gaps[-1:], found.writer)
             left = self._tidied(connection, merged, offsets)
             chain.close_calls(left, now)
             if chain.rows:
@@ -99,9 +123,21 @@ class Merger:
         if chain.rows:
             with contextlib.suppress(OSError):  # the next one is noted instead
                 self._database.noted_head.note(chain.sequence, chain.hash)
+            self._database.keys.mark_used()
+        for gap in gaps:
+            _log.error(_TOLD, gap.details["cause"], gap.details["spill"])
         self.merged = {**merged, **offsets}
         self._note()
         return more or (thorough and bool(offsets))
+
+    def _noted(self) -> tuple[int, str] | None:
+        """Somebody may be writing it right now."""
+        for _ in range(_LOOKS):
+            noted = self._database.noted_head.read()
+            if noted is not None:
+                return noted
+            time.sleep(_LOOK_SECONDS)
+        return None
 
     # -- files -----------------------------------------------------------------------------------------------------
 
@@ -121,16 +157,51 @@ class Merger:
             for spill in self._own():
                 if spill.name == name and not spill.is_there:
                     return spill.merged
+        if self._is_nonsense(name, merged):  # rather twice than not at all
+            known = max(0, self.merged.get(name, 0))
+            return next((spill.merged for spill in self._own() if spill.name == name), known)
         return merged.get(name, 0)
 
-    def _chunk(self, found: Found, at: int) -> bytes:
-        """The next whole lines. One that is ahead of its call waits for it, as long as there is somebody to write that."""
+    def _is_nonsense(self, name: str, merged: Mapping[str, int]) -> bool:
+        """Whether no place in the file is noted for it. What is written may have been cut short; what nobody writes has all it had."""
+        at = merged.get(name, 0)
+        if at <= 0:
+            return at < 0
+        with contextlib.suppress(OSError):
+            return os.stat(os.path.join(self._database.folder, name)).st_size < at and self._is_left_over(
+                name
+            )
+        return False
+
+    def _next(self, found: Found, at: int) -> tuple[bytes, int]:
+        """The next whole lines; and how much is gone behind them, of what we have written ourselves."""
+        written = self._written(found.name) - at
+        if written <= 0:
+            return self._settled(found, at, self._whole(found, at)), 0
+        data = self._read(found, at, _CHUNK)[:written]
+        chunk = data[: data.rfind(b"\n") + 1]
+        if len(chunk) == written:
+            return self._settled(found, at, chunk), 0
+        if chunk and len(data) == _CHUNK:  # it goes on behind this
+            return chunk, 0
+        return chunk, min(written, _CHUNK) - len(chunk)
+
+    def _written(self, name: str) -> int:
+        """How long one of our own is. Of others nobody here knows how much they had."""
+        return next((spill.size for spill in self._own() if spill.name == name), 0)
+
+    def _whole(self, found: Found, at: int) -> bytes:
         chunk = whole_lines(self._read(found, at, _CHUNK))
+        # A hole may have been filled while we read: then it is not there any more.
+        return whole_lines(self._read(found, at, _CHUNK)) if b"\0" in chunk else chunk
+
+    def _settled(self, found: Found, at: int, chunk: bytes) -> bytes:
+        """A line that is ahead of its call waits for it, as long as there is somebody to write that."""
         owed = owing(chunk)
         if not owed or not found.is_newest:
             return chunk
         if self._is_left_over(found.name):
-            return whole_lines(self._read(found, at, _CHUNK))  # it may have written more before it ended
+            return self._whole(found, at)  # it may have written more before it ended
         return chunk[:-owed]
 
     def _read(self, found: Found, at: int, size: int) -> bytes:
@@ -138,7 +209,7 @@ class Merger:
             if spill.name == found.name:
                 return os.pread(spill.handle, max(0, min(size, spill.size - at)), at)
         with contextlib.suppress(FileNotFoundError):
-            handle = os.open(os.path.join(self._database.folder, found.name), os.O_RDONLY | os.O_CLOEXEC)
+            handle = opened_spill(self._database.folder, found.name)
             try:
                 return os.pread(handle, size, at)
             finally:
@@ -154,7 +225,8 @@ class Merger:
         for name in sorted(names - own - offsets.keys()):
             if self._removed(name, merged.get(name, 0)):
                 names.discard(name)
-        own.update(self._held())
+                self._ended.add(name)
+        own.update(name for name in self._held() if name not in self._ended)
         for name in self._forms.keys() - names - own:
             del self._forms[name]
         gone = merged.keys() - names - own
@@ -163,7 +235,7 @@ class Merger:
 
     def _is_left_over(self, name: str) -> bool:
         try:
-            handle = os.open(os.path.join(self._database.folder, name), os.O_RDWR | os.O_CLOEXEC)
+            handle = opened_spill(self._database.folder, name, os.O_RDWR)
         except OSError:
             return False
         try:
@@ -172,15 +244,16 @@ class Merger:
             os.close(handle)
 
     def _removed(self, name: str, at: int) -> bool:
-        path = os.path.join(self._database.folder, name)
         try:
-            handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            handle = opened_spill(self._database.folder, name, os.O_RDWR)
         except OSError:
             return False
         try:
             if not held_by_nobody(handle) or whole_lines(os.pread(handle, _CHUNK, at)):
                 return False
-            os.unlink(path)  # what is behind the last line end was never told to be safe
+            os.unlink(
+                os.path.join(self._database.folder, name)
+            )  # what is behind the last line end was never told to be safe
             return True
         finally:
             os.close(handle)
@@ -189,8 +262,10 @@ class Merger:
 
     @staticmethod
     def _offsets(connection: sqlite3.Connection) -> dict[str, int]:
+        """-1 where it is no place at all."""
         return {
-            bytes(name).decode(): at for name, at in connection.execute("SELECT name, merged FROM spills")
+            _text(name): at if isinstance(at, int) and at >= 0 else -1
+            for name, at in connection.execute("SELECT name, merged FROM spills")
         }
 
     def _write_head(self, connection: sqlite3.Connection, chain: _Chain) -> None:
@@ -202,26 +277,58 @@ class Merger:
             spill.merged = self.merged.get(spill.name, spill.merged)
 
 
+def _gap(cause: str, name: str, now: float, **more: int) -> AuditEntry:
+    """Somebody has changed a file, or what is noted about it; that is said for good."""
+    _log.error(
+        "The audit is not whole (%s): somebody has changed %s, or what is noted about it.", cause, name
+    )
+    return AuditEntry(kind="audit_gap", created_at=now, details={"cause": cause, "spill": name, **more})
+
+
 def _write_offsets(connection: sqlite3.Connection, offsets: Mapping[str, int]) -> None:
     connection.executemany("INSERT OR REPLACE INTO spills VALUES (?, ?)", list(offsets.items()))
+
+
+def _last(connection: sqlite3.Connection) -> tuple[int, str] | None:
+    row = connection.execute("SELECT sequence, hash FROM records ORDER BY sequence DESC LIMIT 1").fetchone()
+    return (row[0], _text(row[1])) if row else None
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _emptied(keys: Keys) -> str:
+    return "everything that was recorded before was gone" if keys.are_used() else ""
 
 
 class _Chain:
     """The end of the chain, and what is added to it in one transaction."""
 
-    def __init__(self, connection: sqlite3.Connection, noted: tuple[int, str] | None) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, keys: Keys, noted: tuple[int, str] | None, now: float
+    ) -> None:
         self._connection = connection
         self.rows: list[Row] = []
-        last = connection.execute(
-            "SELECT sequence, hash FROM records ORDER BY sequence DESC LIMIT 1"
-        ).fetchone()
-        head = connection.execute("SELECT sequence, hash FROM head").fetchone()
+        last, trouble = _last(connection), ""
+        head = connection.execute("SELECT sequence, hash, mac FROM head").fetchone()
+        known = [(0, GENESIS), *([last] if last else []), *([noted] if noted else [])]
+        if head is None:
+            trouble = "the keyed head was missing" if last else _emptied(keys)
+        elif not keys.made(head[0], _text(head[1]), _text(head[2])):
+            trouble = "the keyed head was not of this log's key"
+        else:
+            known.append((head[0], _text(head[1])))
+            if last and head[0] <= last[0] and known[-1] != last:
+                trouble = f"the keyed head was that of record {head[0]}"
+        if not trouble and last and noted is None:
+            trouble = "the head that is noted beside the database was missing, or not of this log's key"
         # A cut end stays visible: the chain goes on behind where it was, not where it is now.
-        known = [
-            (0, GENESIS),
-            *((row[0], bytes(row[1]).decode("utf-8", "replace")) for row in (last, head) if row),
-        ]
-        self.sequence, self.hash = max([*known, noted] if noted else known, key=lambda one: one[0])
+        self.sequence, self.hash = max(known, key=lambda one: one[0])
+        if trouble:  # and where nobody can tell that any more, at least this is said for good
+            self._append(
+                AuditEntry(kind="audit_gap", created_at=now, details={"cause": HEAD_LOST, "found": trouble})
+            )
 
     def add(self, items: Iterable[Item], writer: str) -> None:
         for entry in items:

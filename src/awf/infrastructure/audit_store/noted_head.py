@@ -5,7 +5,6 @@ It is noted after each commit, so it may be behind the database, and never befor
 
 from __future__ import annotations
 
-import hmac
 import os
 from typing import TYPE_CHECKING
 
@@ -38,7 +37,7 @@ class NotedHead:
             found = int(sequence), head
         except (OSError, ValueError):
             return None
-        return found if hmac.compare_digest(self._keys.mac(*found), mac) else None
+        return found if self._keys.made(*found, mac) else None
 
     def close(self) -> None:
         if self._handle >= 0:

@@ -1,10 +1,9 @@
 """Spill files: where entries are safe at once, before they have a place in the chain.
 
 Each writer has its own, named `WRITER-NUMBER.spill`, and holds a lock on it while it lives (the kernel gives it back however
-the writer ends). The room for its lines is reserved on the disk and mapped into memory: adding a line is a copy, which
-survives the end of the process and cannot fail. What lies behind the last line is zeros. The first byte of a line is
-written last, so that half a line is none. A line is a checksum, the entry, and a line end; those of plain calls say less
-(call_form.py).
+the writer ends). The room for its lines is reserved on the disk and mapped into memory (mapped.py): adding a line is a copy, which
+survives the end of the process. What lies behind the last line is zeros. The first byte of a line is written last, so that half a
+line is none. A line is a checksum, the entry, and a line end; those of plain calls say less (call_form.py).
 """
 
 from __future__ import annotations
@@ -12,32 +11,41 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import mmap
+import logging
 import os
 import re
-import sys
 from typing import TYPE_CHECKING
 from zlib import crc32
+
+from awf.domain.audit import AuditUnavailable
+from awf.infrastructure.audit_store.mapped import Mapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
     "SUM",
+    "CutShort",
     "Found",
     "Spill",
     "held_by_nobody",
     "line_of",
     "lines_in",
+    "opened_spill",
     "spill_files",
+    "strangers",
     "whole_lines",
     "writer_of",
 ]
 
-_READY = 64 * 1024  # of the memory are made ready at a time: the kernel takes longer to do it page by page
-_POPULATE_WRITE = 23  # of madvise(2), since Linux 5.14
+_log = logging.getLogger("awf.audit")
 _NAME = re.compile(r"([0-9a-f]{16})-(\d{6,})\.spill")
 SUM = 9  # eight digits and a blank
+_DAMAGE = b"damage\n\n"  # behind a hole: what has nothing behind it may never have been finished
+
+
+class CutShort(AuditUnavailable):
+    """Another file has to be begun."""
 
 
 class Spill:
@@ -49,32 +57,28 @@ class Spill:
         self.size = 0  # of its lines
         self.room = room
         self.merged = 0
-        self._ready = 0  # of its memory
         path = os.path.join(folder, self.name)
         self.handle = _opened(path)
         try:
             _reserve(self.handle, room)
-            self.memory = mmap.mmap(self.handle, room)
+            self._memory = Mapped(self.handle, room)
         except BaseException:
             os.unlink(path)
             os.close(self.handle)
             raise
 
     def put(self, line: bytes) -> None:
-        """There is room for it. Its first byte comes last: from then on it is one."""
-        at = self.size
+        """There is room for it, unless somebody has cut the file short. Raises `CutShort`; then it takes no more."""
+        memory, at = self._memory, self.size
         end = at + len(line)
-        if end > self._ready:
-            self._make_ready(end)
-        self.memory[at + 1 : end] = line[1:]
-        self.memory[at] = line[0]
+        if end > memory.ready:
+            memory.make_ready(end)
+        memory[at + 1 : end] = line[1:]
+        memory[at] = line[0]
+        if memory.cut:
+            self.room = at
+            raise CutShort(f"{self.name}: somebody has cut it short")
         self.size = end
-
-    def _make_ready(self, end: int) -> None:
-        begin, self._ready = self._ready, (end // _READY + 1) * _READY
-        if sys.platform == "linux":
-            with contextlib.suppress(OSError, ValueError):  # an older kernel; or the file is short by now
-                self.memory.madvise(_POPULATE_WRITE, begin, min(self._ready, self.room) - begin)
 
     @property
     def is_there(self) -> bool:
@@ -84,9 +88,25 @@ class Spill:
 
     def close(self) -> None:
         if self.handle >= 0:
-            self.memory.close()  # it has a handle of its own, and so the lock
+            self._memory.close()  # it has a handle of its own, and so the lock
+            with contextlib.suppress(OSError):
+                self._leave_word(os.fstat(self.handle))
             os.close(self.handle)
             self.handle = -1
+
+    def _leave_word(self, status: os.stat_result) -> None:
+        """Where somebody has cut it, whoever merges it next finds lines that are none, unless all of it was merged. Where somebody
+        has removed it, nobody finds anything.
+        """
+        left = self.size - self.merged
+        if status.st_nlink == 0 and left:
+            _log.error(
+                "Entries of the audit are lost: %d bytes in %s, which somebody has removed.", left, self.name
+            )
+        elif status.st_size < self.size:
+            os.ftruncate(self.handle, self.size)
+            if left:
+                os.pwrite(self.handle, _DAMAGE, self.size)
 
 
 def _opened(path: str) -> int:
@@ -100,7 +120,7 @@ def _opened(path: str) -> int:
 
 
 def _reserve(handle: int, room: int) -> None:
-    """So that writing to the memory can never meet a full disk, which would end the process."""
+    """So that a line that is begun never meets a full disk."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(handle, 0, room)
     elif os.pwrite(handle, bytes(room), 0) != room:
@@ -112,10 +132,16 @@ def line_of(data: bytes) -> bytes:
 
 
 def lines_in(chunk: bytes) -> Iterator[bytes | None]:
-    """What the whole lines say; None for one that does not have its checksum."""
+    """What the whole lines say; None for one that does not have its checksum, and for a hole before one."""
     for line in chunk.split(b"\n")[:-1]:
         data = line[SUM:]
-        yield data if line[:SUM] == b"%08x " % crc32(data) else None
+        if line[:SUM] == b"%08x " % crc32(data):
+            yield data
+        else:
+            yield None
+            _, hole, behind = line.rpartition(b"\0")
+            if hole and behind[:SUM] == b"%08x " % crc32(behind[SUM:]):
+                yield behind[SUM:]
 
 
 def whole_lines(chunk: bytes) -> bytes:
@@ -152,7 +178,24 @@ def writer_of(name: str) -> str:
 
 def spill_files(folder: str) -> list[Found]:
     """In the order in which their writers began them."""
-    return [Found(name) for name in sorted(os.listdir(folder)) if _NAME.fullmatch(name)]
+    return [Found(name) for name, is_file in _named(folder) if is_file]
+
+
+def strangers(folder: str) -> list[str]:
+    """What is called like a spill file, and is none: folders, links, pipes."""
+    return [name for name, is_file in _named(folder) if not is_file]
+
+
+def _named(folder: str) -> list[tuple[str, bool]]:
+    with os.scandir(folder) as found:
+        return sorted(
+            (one.name, one.is_file(follow_symlinks=False)) for one in found if _NAME.fullmatch(one.name)
+        )
+
+
+def opened_spill(folder: str, name: str, mode: int = os.O_RDONLY) -> int:
+    """Also where somebody puts something else there meanwhile: a pipe would keep us waiting. Raises `OSError`."""
+    return os.open(os.path.join(folder, name), mode | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def held_by_nobody(handle: int) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from awf.domain.audit import AuditEntry
-from awf.domain.audit_chain import decoded_entry
+from awf.domain.audit_chain import DAMAGED_LINE, decoded_entry
 from awf.infrastructure.audit_store.call_form import (
     AHEAD,
     BETWEEN,
@@ -272,7 +272,7 @@ def _entry(data: bytes, name: str, now: float) -> AuditEntry:
 
 
 def _damage(name: str, now: float) -> AuditEntry:
-    return AuditEntry(kind="audit_gap", created_at=now, details={"cause": "damaged line", "spill": name})
+    return AuditEntry(kind="audit_gap", created_at=now, details={"cause": DAMAGED_LINE, "spill": name})
 
 
 def _check(data: bytes, moment: bytes, words: list[bytes], hashes: list[bytes], size: int) -> None:

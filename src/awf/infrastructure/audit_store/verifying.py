@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 
 from awf.domain.audit import AuditCheckpoint, AuditReport
-from awf.domain.audit_chain import GENESIS, ChainWalk, decoded_entry
+from awf.domain.audit_chain import (
+    DAMAGED_LINE,
+    ENTRIES_LOST,
+    GENESIS,
+    HEAD_LOST,
+    PLACE_LOST,
+    ChainWalk,
+    decoded_entry,
+)
 from awf.infrastructure.audit_store.checkpoints import witnessed
 from awf.infrastructure.audit_store.failures import DAMAGE
 from awf.infrastructure.audit_store.keys import signature_holds
@@ -27,7 +35,7 @@ class StoredHead(NamedTuple):
     sequence: Any
     hash: Any
     is_ours: bool | None  # None: it was written with a key that is not known here
-    key: str = ""
+    key: str = ""  # where it is none of ours
 
 
 class Evidence(Protocol):
@@ -47,6 +55,11 @@ class Evidence(Protocol):
 
     @property
     def must_be_noted(self) -> bool: ...
+
+    @property
+    def was_begun(self) -> bool:
+        """Whether something else than the log itself tells that it had records."""
+        ...
 
     def hash_of(self, sequence: int) -> Any: ...
 
@@ -108,10 +121,29 @@ class _Checking:
         except (msgspec.DecodeError, TypeError):
             self.walk.flaw("changed", sequence, f"record {sequence} is no entry of an audit")
             return
+        if found.kind == "audit_gap":
+            self._tell_gap(sequence, found.details)
         if found.kind == "decision" and found.request_id and not found.is_final:
             self._open.add(sequence)
         elif found.follows:
             self._open.discard(found.follows)
+
+    def _tell_gap(self, sequence: int, details: dict[str, Any]) -> None:
+        cause, file = details.get("cause"), details.get("spill")
+        if cause == HEAD_LOST:
+            said = (
+                f"record {sequence} says that {details.get('found')}: records before it may have been cut off"
+            )
+            self.walk.flaw("cut", sequence, said)
+        elif cause == ENTRIES_LOST:
+            said = f"entries are missing before record {sequence}, {details.get('bytes')} bytes: {file} was cut short"
+            self.walk.flaw("missing", sequence, said)
+        elif cause == DAMAGED_LINE:
+            said = f"record {sequence} stands for entries that are missing: a line of {file} was damaged"
+            self.walk.flaw("missing", sequence, said)
+        elif cause == PLACE_LOST:
+            said = f"record {sequence} says that nobody knew how far {file} was merged: entries behind it may stand there twice"
+            self.walk.flaw("database", sequence, said)
 
     def check_head(self) -> None:
         found = self._evidence.head()
@@ -119,12 +151,22 @@ class _Checking:
         if found is None:
             if last:
                 self.walk.flaw("head", last, "the keyed head is missing")
+            elif self._evidence.was_begun:
+                self.walk.flaw(
+                    "cut", 1, "everything that was recorded is gone, and the key of this log was used"
+                )
             return
         sequence = found.sequence
         if found.is_ours is None:
-            self._notes.append(f"the head was written with a key that is not known here: {found.key}")
+            self._notes.append(
+                f"the head was written with the key {found.key}, which this machine does not have: only one that has it can tell"
+                " whether records behind the last checkpoint were cut off"
+            )
         elif not found.is_ours:
-            self.walk.flaw("head", last, "the keyed head was not written with this log's key")
+            said = "the keyed head was not written with this log's key"
+            if found.key:
+                said = f"the head was written with the key {found.key}, which is none of those that may"
+            self.walk.flaw("head", last, said)
             return
         if sequence > last:
             self.walk.flaw(
@@ -192,13 +234,16 @@ class _Checking:
 
     def check_store(self) -> None:
         for text in self._evidence.damage():
-            self.walk.flaw("database", self.walk.last, f"the database file is damaged: {text}")
+            self.walk.flaw("database", self.walk.last + 1, text)
 
     def report(self) -> AuditReport:
         walk = self.walk
         for key, count in self._foreign.items():
             what = "1 checkpoint was" if count == 1 else f"{count} checkpoints were"
-            self._notes.append(f"{what} signed with a key that is not known here: {key}")
+            self._notes.append(
+                f"{what} signed with the key {key}, which this machine does not know: take the public key from the machine that"
+                " signed (signing.pub, beside its key), and name all keys that may sign with --key"
+            )
         return AuditReport(
             records=walk.count,
             sound_until=walk.sound_until,

@@ -30,9 +30,11 @@ _HAND_OVER = (
 class RunQueue:
     """The queue as those see it who are no workers. Every call waits for the database."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, made: bool = False) -> None:
+        """`made`: its tables are there, and if not, nothing is made."""
         require_dbos()
         self._url = dbos_url(url)
+        self._tables_made = made
         self._engine: sqlalchemy.Engine | None = None
         self._made: DBOSClient | None = None
 
@@ -43,7 +45,8 @@ class RunQueue:
             from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer
 
             quiet_dbos()
-            DBOS.migrate(self._url)
+            if not self._tables_made:
+                DBOS.migrate(self._url)
             url = sqlalchemy.make_url(self._url).set(drivername="postgresql+psycopg")
             self._engine = sqlalchemy.create_engine(url, pool_size=1, pool_pre_ping=True)
             self._made = DBOSClient(

@@ -22,6 +22,9 @@ __all__ = ["FleetWorker", "Locks", "WorkerPlan"]
 _SWEEP_SECONDS = 1.0
 _RETRY_SECONDS = 5.0
 _REJOIN_SECONDS = 5.0
+_LEAVE_SECONDS = (
+    10.0  # for what DBOS still writes down when the runs have ended: without a database it tries for ever
+)
 _LOCK, _NAME_LOCK = "worker", "worker name"
 _log = logging.getLogger("awf.worker")
 
@@ -210,20 +213,16 @@ class FleetWorker:
     async def drain(self, seconds: float, leave: Callable[[], None], hurry: asyncio.Event) -> None:
         """Take nothing more, let runs end for a while, `leave` the rest, and hand it back to the queue."""
         self._draining = True  # also what was claimed and waits for its turn is not begun
-        if self._sweeping is not None:
-            self._sweeping.cancel()
-            await asyncio.wait([self._sweeping])
-        loop = asyncio.get_running_loop()
-        own = ThreadPoolExecutor(1, "awf-drain")  # the loop's threads are those of DBOS, and end with it
-        stopping = loop.run_in_executor(own, _stop_taking, int(seconds) + 30)
+        ending = [] if self._sweeping is None else [self._sweeping]
+        for task in ending:
+            task.cancel()
+        stopping = _aside(_stop_taking, int(seconds + _LEAVE_SECONDS))
         await self._all_ended(seconds, hurry)
         self._locks.hurry()
         if self._active:
             leave()
             await asyncio.wait(set(self._active))
-        await stopping
-        await loop.run_in_executor(own, self._hand_back)
-        loop.set_default_executor(own)
+        await self._leave_queue(stopping, *ending)
         await self._locks.let_go(_LOCK, self._executor)
         await self._locks.let_go(_NAME_LOCK, self._plan.name)
 
@@ -234,8 +233,21 @@ class FleetWorker:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(hurry.wait(), 0.05)
 
+    async def _leave_queue(self, *stopping: asyncio.Future[None]) -> None:
+        """What is not done in time is gone on without: those who sweep see to it."""
+        try:
+            async with asyncio.timeout(_LEAVE_SECONDS):
+                for error in await asyncio.gather(*stopping, return_exceptions=True):
+                    if isinstance(error, Exception):
+                        _log.warning("the queue was not left as it should be: %s", error)
+                await _aside(self._hand_back)
+        except TimeoutError:
+            _log.warning("the database does not answer, other workers will see to what is left")
+        own = ThreadPoolExecutor(1, "awf-end")  # that of DBOS ends with it
+        asyncio.get_running_loop().set_default_executor(own)
+
     def _hand_back(self) -> None:
-        queue = RunQueue(self._url)
+        queue = RunQueue(self._url, made=True)
         try:
             count = queue.hand_back(self._executor)
         except Exception as error:  # noqa: BLE001  those who sweep do it when the database is back
@@ -245,6 +257,15 @@ class FleetWorker:
             queue.close()
         if count:
             _log.info("%d runs go back to the queue", count)
+
+
+def _aside(work: Callable[..., None], *arguments: Any) -> asyncio.Future[None]:
+    """In a thread of its own, not one of DBOS, which end with it: should it never return, nothing stands behind it."""
+    own = ThreadPoolExecutor(1, "awf-drain")
+    try:
+        return asyncio.get_running_loop().run_in_executor(own, work, *arguments)
+    finally:
+        own.shutdown(wait=False)
 
 
 def _stop_taking(seconds: int) -> None:

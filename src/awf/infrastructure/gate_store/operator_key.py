@@ -8,8 +8,9 @@ import re
 import secrets
 import stat
 
-from awf.infrastructure.gate_store.opening import locked, open_folder
+from awf.infrastructure.gate_store.opening import open_folder
 from awf.infrastructure.gate_store.trouble import unavailable
+from awf.infrastructure.sqlite_files import alone
 
 __all__ = ["operator_key"]
 
@@ -23,7 +24,7 @@ def operator_key(folder: str) -> str:
     path = os.path.join(folder, FILE)
     open_folder(folder)
     try:
-        with locked(os.path.join(folder, "gate.db.lock")):  # several gateways may begin at once
+        with alone(os.path.join(folder, "gate.db.lock")):  # several gateways may begin at once
             return _kept(path) or _made(path)
     except OSError as error:
         raise unavailable(path, error.strerror or error) from error

@@ -11,7 +11,7 @@ import msgspec
 from awf.domain.errors import InvalidWorkflowError
 from awf.domain.gateway_file import GatewayFile, LoadedGateway, load_values, problems_in
 from awf.domain.policy_problems import problems_of_policy
-from awf.domain.problem import Place, Problem
+from awf.domain.problem import Place, Problem, as_note
 from awf.domain.value_source import Sources
 from awf.infrastructure.gateway_files.client_file import client_file, is_own_form
 from awf.infrastructure.gateway_files.json_text import parse_json, read_text, shown_path
@@ -87,11 +87,7 @@ def read_gateway_file(
         problems += problems_of_policy(file.policy, file.servers, conditions)
     if any(one.severity == "error" for one in problems):
         raise InvalidWorkflowError(_located(path, text, problems, parse))
-    return file, [*notes, *map(_as_note, _located(path, text, problems, parse) if problems else ())]
-
-
-def _as_note(problem: Problem) -> str:
-    return f"{problem.place or ''}: {problem.message} {problem.hint}".lstrip(": ")
+    return file, [*notes, *map(as_note, _located(path, text, problems, parse) if problems else ())]
 
 
 def file_reader(folder: str) -> Callable[[str], str]:

@@ -33,7 +33,7 @@ _names: dict[
     bytes, str
 ] = {}  # header names in small letters: decoding each anew is a tenth of the cost of a request
 _ONLY_ONCE = frozenset(
-    {"host", "content-type", "authorization"}
+    {"host", "content-type", "authorization", "x-awf-context", "x-awf-operator"}
 )  # a second one would be believed by somebody
 
 _MORE_THAN_A_HEAD = frozenset({"transfer-encoding", "upgrade", "expect"})

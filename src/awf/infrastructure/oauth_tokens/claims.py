@@ -35,8 +35,8 @@ def checked_claims(claims: Mapping[str, Any], issuer: str, audience: str, now: f
         if begins is not None and begins > now + LEEWAY:
             raise TokenRefused("it is not valid yet")
     client = _name(claims, "client_id") or _name(claims, "azp")
-    subject = _name(claims, "sub") or client
-    if not subject:
+    subject = _name(claims, "sub")
+    if not subject and not client:
         raise TokenRefused("it does not say whose it is")
     return VerifiedToken(subject, client, _scopes(claims), expires)
 

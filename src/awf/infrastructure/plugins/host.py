@@ -44,6 +44,7 @@ class PluginHost:
         project: str,
         runner: CommandRunner,
         environment: Mapping[str, str],
+        inherited: Callable[[], Mapping[str, str]] | None = None,
         problem_with: Callable[[dict[str, Any]], str],
         version: str = "",
         patience: Patience = Patience(),  # noqa: B008  frozen
@@ -56,6 +57,7 @@ class PluginHost:
             runner=runner,
             project=project,
             environment=environment,
+            inherited=inherited or (lambda: environment),
             version=version,
             problem_with=problem_with,
             patience=patience,

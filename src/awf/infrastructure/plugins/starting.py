@@ -38,7 +38,7 @@ async def start_plugin(declaration: Declaration, surroundings: Surroundings) -> 
         declaration.argv,
         cwd=declaration.cwd,
         project=surroundings.project,
-        env={**surroundings.environment, **extra_environment(declaration, surroundings.environment)},
+        env={**surroundings.inherited(), **extra_environment(declaration, surroundings.environment)},
     )
     connection: Connection | None = None
     try:

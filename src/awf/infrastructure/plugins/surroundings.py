@@ -28,7 +28,8 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     runner: CommandRunner
     project: str
-    environment: Mapping[str, str]
+    environment: Mapping[str, str]  # for references
+    inherited: Callable[[], Mapping[str, str]]  # what programs get of it
     version: str  # of awf; empty when plugins need not fit to one
     problem_with: Callable[[dict[str, Any]], str]  # what is wrong with a JSON Schema
     patience: Patience = Patience()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from awf.domain.errors import AwfError
-from awf.domain.tool import ToolDefinition, ToolFailure, UnknownTool, text_result
+from awf.domain.tool import Behind, ToolDefinition, ToolFailure, UnknownTool, text_result
 from awf.infrastructure.plugins.tool_names import tool_name
 from awf.infrastructure.plugins.wording import meant
 
@@ -39,10 +39,10 @@ class PluginTools:
     async def list_tools(self) -> Sequence[ToolDefinition]:
         return [self._definition(name, one) for name, one in (await self._tools()).items()]
 
-    def tool_id(self, name: str) -> str:
+    def behind(self, name: str) -> Behind:
         """By the operation, whatever name its tool was given."""
         operation = (self._operations or {}).get(name)
-        return f"plugin.{self._plugin}:{operation.name if operation is not None else name}"
+        return Behind(f"plugin.{self._plugin}:{operation.name if operation is not None else name}")
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
         operation = (await self._tools()).get(name)

@@ -52,10 +52,11 @@ class ChildProcess:
         self._code = -signal.SIGKILL  # for one that even this does not end
         self._timed_out = False
         self._deadline: asyncio.TimerHandle | None = None
+        self._silent = asyncio.Event()
         self._over = asyncio.Event()
         self._ending = Ending(loop, kin, grace, self._release)
         self._outputs = (
-            OutputPipe(loop, launched.stdout, functools.partial(self._deliver, "stdout"), self._hurry),
+            OutputPipe(loop, launched.stdout, functools.partial(self._deliver, "stdout"), self._fell_silent),
             OutputPipe(loop, launched.stderr, functools.partial(self._deliver, "stderr"), self._hurry),
         )
         self._input = None if launched.stdin is None else InputPipe(loop, launched.stdin)
@@ -104,6 +105,10 @@ class ChildProcess:
                 yield chunk
             else:
                 on_stderr(chunk)
+
+    async def silent(self) -> None:
+        """Until its standard output has ended: no later than itself, and before if it closes it and lives on."""
+        await self._silent.wait()
 
     # Its end
 
@@ -168,6 +173,10 @@ class ChildProcess:
         for output in self._outputs:
             output.resume()
 
+    def _fell_silent(self) -> None:
+        self._silent.set()
+        self._hurry()
+
     def _hurry(self) -> None:
         if all(output.closed for output in self._outputs):
             self._exit.hurry()
@@ -192,4 +201,5 @@ class ChildProcess:
             self._input.close()
         self._queue.end()
         self._on_over(self)
+        self._silent.set()
         self._over.set()

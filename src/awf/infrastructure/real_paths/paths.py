@@ -20,10 +20,18 @@ class RealPaths:
         return self._root
 
     def meanings(self, path: str) -> tuple[str, ...]:
-        own = _real(os.path.join(self._root, path))
-        if self._home and (path == "~" or path.startswith("~/")):
-            return own, _real(os.path.join(self._home, path[2:]))
-        return (own,)
+        whole = os.path.join(self._root, path)
+        found = {_real(whole): None}
+        if ".." in path:  # behind a link: some follow it first, others take it away with the dots
+            found[_real(os.path.normpath(whole))] = None
+        if self._home and path.startswith("~"):
+            found[_real(self._expanded(path))] = None
+        return tuple(found)
+
+    def _expanded(self, path: str) -> str:
+        user, _, rest = path.partition("/")
+        home = self._home if user == "~" else os.path.expanduser(user)
+        return os.path.join(self._root, home, rest.lstrip("/"))
 
     def exists(self, path: str) -> bool:
         """Of a folder nothing is lost when something is put into it."""

@@ -106,6 +106,9 @@ class ConfinedProcess:
     def lines(self, on_stderr: Callable[[bytes], None], limit: int = 1 << 24) -> AsyncIterator[bytes]:
         return self._process.lines(on_stderr, limit)
 
+    async def silent(self) -> None:
+        await self._process.silent()
+
     async def wait(self) -> CommandOutcome:
         outcome = await self._process.wait()
         if self._outcome is None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from awf.domain.errors import AwfError
+from awf.infrastructure.sqlite_files import Layout, alone, make_private
 from awf.infrastructure.stores.writing import GroupWriter
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ __all__ = ["Database"]
 
 _BUSY_SECONDS = 0.05  # the writer tries again by itself
 _MIGRATION_BUSY_MS = 60_000
+_LAYOUT = Layout(os.path.join(os.path.dirname(__file__), "migrations"))
 
 
 class Database:
@@ -25,7 +25,6 @@ class Database:
         self.folder = folder
         self.path = os.path.join(folder, "awf.db")
         self._open_folder()
-        self._migrations = _migrations()
         self.reader = self._connect()
         self._migrate()
         self.writer = GroupWriter(self.reader, self.path)
@@ -40,18 +39,18 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         try:
-            with _private_files():
-                connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
-                self._refuse_newer(connection)
-                connection.execute("PRAGMA journal_mode=WAL")
-                connection.execute("PRAGMA synchronous=NORMAL")
-        except sqlite3.Error as error:
+            make_private(self.path)
+            connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+            self._refuse_newer(connection)
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+        except (sqlite3.Error, OSError) as error:
             raise _unavailable(self.path, str(error)) from error
         return connection
 
     def _refuse_newer(self, connection: sqlite3.Connection) -> None:
         """Before anything is changed in a file whose layout we do not know."""
-        current, newest = _version(connection), max(self._migrations)
+        current, newest = _LAYOUT.of(connection), _LAYOUT.newest
         if current > newest:
             connection.close()
             raise AwfError(
@@ -62,22 +61,15 @@ class Database:
 
     def _migrate(self) -> None:
         try:
-            if _version(self.reader) < max(self._migrations):
-                with _flock(f"{self.path}.lock"):
+            if _LAYOUT.of(self.reader) < _LAYOUT.newest:
+                with alone(f"{self.path}.lock"):
                     self._bring_up_to_date()
         except (sqlite3.Error, OSError) as error:
             raise _unavailable(self.path, str(error)) from error
 
     def _bring_up_to_date(self) -> None:
         self.reader.execute(f"PRAGMA busy_timeout={_MIGRATION_BUSY_MS}")
-        current = _version(self.reader)
-        for number, item in sorted(self._migrations.items()):
-            if number > current:
-                with open(item, encoding="utf-8") as stream:
-                    script = stream.read()
-                self.reader.executescript(
-                    f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version={number};\nCOMMIT;"
-                )
+        _LAYOUT.bring_up_to_date(self.reader)
         self.reader.execute(f"PRAGMA busy_timeout={int(_BUSY_SECONDS * 1000)}")
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -102,36 +94,6 @@ class Database:
     def close(self) -> None:
         self.writer.close()
         self.reader.close()
-
-
-def _migrations() -> dict[int, str]:
-    """The numbered steps from one layout to the next: number → file."""
-    folder = os.path.join(os.path.dirname(__file__), "migrations")
-    return {int(name[:4]): os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".sql")}
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-@contextlib.contextmanager
-def _private_files() -> Iterator[None]:
-    """Files made meanwhile can be read by nobody else."""
-    before = os.umask(0o077)
-    try:
-        yield
-    finally:
-        os.umask(before)
-
-
-@contextlib.contextmanager
-def _flock(path: str) -> Iterator[None]:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _unavailable(path: str, why: str) -> AwfError:

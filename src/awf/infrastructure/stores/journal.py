@@ -53,13 +53,14 @@ class SqliteJournal:
             inputs,
             record.parent,
             record.cwd,
+            record.context,
             _owner(),
             definition.digest,
             _encoder.encode(definition),
         )
         insert = (
-            "INSERT INTO runs (id, workflow, source, status, started_at, inputs, parent, cwd, owner, digest, definition)"
-            " VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+            "INSERT INTO runs (id, workflow, source, status, started_at, inputs, parent, cwd, context, owner, digest, definition)"
+            " VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
         )
         try:
             await self._database.writer.commit([(insert, values)])

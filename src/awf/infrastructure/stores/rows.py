@@ -18,7 +18,7 @@ __all__ = ["CANCEL_TOPIC", "RUN_COLUMNS", "encode_optional", "message_row", "run
 
 CANCEL_TOPIC = "control:cancel"
 
-RUN_COLUMNS = "id, workflow, source, status, started_at, finished_at, exit_status, error, inputs, outputs, usage, parent, cwd, owner, digest"
+RUN_COLUMNS = "id, workflow, source, status, started_at, finished_at, exit_status, error, inputs, outputs, usage, parent, cwd, owner, digest, context"
 
 
 def encode_optional(value: Any) -> str | None:
@@ -42,6 +42,7 @@ def run_from_row(row: tuple[Any, ...]) -> RunRecord:
         cwd=row[12],
         owner=row[13],
         definition_hash=row[14],
+        context=row[15],
     )
 
 

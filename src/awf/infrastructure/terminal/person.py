@@ -8,9 +8,11 @@ import getpass
 import os
 import re
 import sys
+import termios
 import threading
 from typing import TYPE_CHECKING
 
+from awf.domain.plain_sight import spelled_out
 from awf.domain.ports.person import Answer
 
 if TYPE_CHECKING:
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
     from awf.domain.events import ApprovalRequired, InputRequired
 
 __all__ = ["NobodyThere", "TerminalPerson"]
+
+_FOR_ANOTHER = "  That may have been meant for the question before. Please answer y, a or n: "
+_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def _name() -> str:
@@ -51,9 +57,12 @@ class TerminalPerson:
         self._lines = _LineReader()
 
     async def approve(self, request: ApprovalRequired) -> Answer | None:
-        question = f"\n? {request.step}: {_neutral(request.message)}\n  [y] once  [a] for this run  [n] no: "
+        message = spelled_out(_SEQUENCE.sub("", request.message), keep="\n\t")
+        question = f"\n? {request.step}: {message}\n  [y] once  [a] for this run  [n] no: "
+        anew = True
         while True:
-            line = await self._ask(question)
+            line = await self._ask(question, anew=anew)
+            anew = False
             if line is None:
                 return None
             word = line.strip().lower()
@@ -69,10 +78,10 @@ class TerminalPerson:
         said = f"\n{_neutral(request.said.strip())}\n" if request.said.strip() else ""
         return await self._ask(f"{said}\n{request.step}> ")
 
-    async def _ask(self, question: str) -> str | None:
+    async def _ask(self, question: str, *, anew: bool = False) -> str | None:
         async with self._one_at_a_time:
             with self._quiet_view():
-                return await self._lines.line(question)
+                return await self._lines.line(question, anew=anew)
 
     @contextlib.contextmanager
     def _quiet_view(self) -> Iterator[None]:
@@ -85,36 +94,47 @@ class TerminalPerson:
 
 def _neutral(text: str) -> str:
     """Text of others must not steer the terminal."""
-    return re.sub(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", text)
+    return _CONTROL.sub("", _SEQUENCE.sub("", text))
 
 
 class _LineReader:
     """Reads lines in a thread, so that the run goes on and an answer from elsewhere can end the wait.
 
-    A read that nobody waits for any more is taken over by the next question, so that no line is lost.
+    A read that nobody waits for any more is taken over by the next question, so that no line is lost. Where a line allows
+    something it may have been meant for the question before, which was answered elsewhere: then it does not count.
     """
 
     def __init__(self) -> None:
         self._outstanding: asyncio.Future[str | None] | None = None
 
-    async def line(self, question: str) -> str | None:
-        """The next line; None when the terminal was closed."""
+    async def line(self, question: str, *, anew: bool = False) -> str | None:
+        """The next line; None when the terminal was closed. `anew`: nothing counts that was typed before the question was seen."""
         if self._outstanding is None or self._outstanding.done():
-            self._outstanding = asyncio.get_running_loop().create_future()
-            reading = threading.Thread(
-                target=self._read, args=(question, self._outstanding), name="awf-terminal", daemon=True
-            )
-            reading.start()
+            self._begin(question, anew=anew)
         else:
-            sys.stderr.write(question)
-            sys.stderr.flush()
-        outstanding = self._outstanding
-        line = await asyncio.shield(outstanding)
+            _write(question)
+            if anew:
+                await self._next()
+                self._begin(_FOR_ANOTHER, anew=True)
+        return await self._next()
+
+    def _begin(self, question: str, *, anew: bool) -> None:
+        self._outstanding = asyncio.get_running_loop().create_future()
+        reading = threading.Thread(
+            target=self._read, args=(question, self._outstanding, anew), name="awf-terminal", daemon=True
+        )
+        reading.start()
+
+    async def _next(self) -> str | None:
+        assert self._outstanding is not None
+        line = await asyncio.shield(self._outstanding)
         self._outstanding = None
         return line
 
-    def _read(self, question: str, done: asyncio.Future[str | None]) -> None:
+    def _read(self, question: str, done: asyncio.Future[str | None], anew: bool) -> None:
         try:
+            if anew:
+                _forget_what_was_typed()
             line: str | None = _prompted(question)
         except (EOFError, OSError, ValueError):
             line = None
@@ -122,13 +142,22 @@ class _LineReader:
             done.get_loop().call_soon_threadsafe(_settle, done, line)
 
 
+def _forget_what_was_typed() -> None:
+    with contextlib.suppress(termios.error):  # not a terminal
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+
+
+def _write(question: str) -> None:
+    sys.stderr.write(question)
+    sys.stderr.flush()
+
+
 def _prompted(question: str) -> str:
     if sys.stdout.isatty():
         with contextlib.suppress(ImportError):
             import readline  # noqa: F401  gives input() line editing
         return input(question)
-    sys.stderr.write(question)
-    sys.stderr.flush()
+    _write(question)
     line = sys.stdin.readline()
     if not line:
         raise EOFError

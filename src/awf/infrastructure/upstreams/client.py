@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from awf.domain.errors import AwfError
 from awf.domain.mcp import CLIENT_INFO, INITIALIZE_VERSION, Era, RpcError, modern_meta
+from awf.domain.redaction import Masker
+from awf.domain.redaction.publishing import LISTS, Publishing
 from awf.infrastructure.upstreams import frames
 from awf.infrastructure.upstreams.background import Background
 from awf.infrastructure.upstreams.begun import Begun
@@ -39,7 +41,8 @@ class McpClient:
     requests are refused. It and `on_notification` are also given the `tag` of the call in whose answer the message came,
     where that is known. `capabilities` tells the server what it may ask, `client_info` whom. `restarts` bounds how often it is started;
     `release` lets go of what outlives a single connection. `legacy`: it is spoken to in the older
-    era only, in `version`. `listening`: what it says by itself is heard from the beginning.
+    era only, in `version`. `listening`: what it says by itself is heard from the beginning. `publishing`: what may be seen
+    of its lists, its greeting and its errors, whoever asks for them.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class McpClient:
         legacy: bool = False,
         listening: bool = False,
         version: str = INITIALIZE_VERSION,
+        publishing: Publishing | None = None,
     ) -> None:
         self.name = name
         self.era: Era | None = None  # outlives a connection, so that the next one opens without asking
@@ -76,6 +80,7 @@ class McpClient:
         self._patience = patience
         self._legacy = legacy
         self._listening = listening
+        self._publishing = publishing or Publishing(Masker())
         self._meta: dict[str, Any] = {}
         self._channel: Channel | None = None
         self._opening: Channel | None = None  # not yet to be used for calls
@@ -223,7 +228,8 @@ class McpClient:
             self._add_meta(params)
         call = channel.correlation.begin(method, params, on_progress, headers, tag)
         try:
-            return await channel.exchange(call)
+            result = await channel.exchange(call)
+            return self._publishing.page(method, result) if method in LISTS else result
         except ServerFault as reason:
             if reason.status in _NOT_THERE:
                 self._forget_era(channel)
@@ -299,12 +305,12 @@ class McpClient:
         if self._closed:
             raise unavailable(f'The connection to MCP server "{self.name}" was closed.')
         asked = self._asked if self._on_request else None
-        correlation = Correlation(self._on_notification, asked, self._on_pause)
+        correlation = Correlation(self._on_notification, asked, self._on_pause, self._publishing.error)
         channel = self._opening = self._open_channel(correlation)
         us = Introduction(
             channel, self.name, self._capabilities, self._patience, self._client_info, self._version
         )
-        self.era = era = await negotiate(us, known)
+        self.era = era = self._publishing.era(await negotiate(us, known))
         self._meta = modern_meta(era.version, self._capabilities, self._client_info) if era.modern else {}
         if self._listening and not era.modern:
             await channel.listen()

@@ -72,6 +72,7 @@ class Correlation:
     """`on_notification` hears every notification that is not about the progress of a call.
 
     It, and whoever takes requests, is also told the tag of the call in whose answer the message came. Only HTTP tells.
+    `clean`: what callers may see of an error.
     """
 
     def __init__(
@@ -79,10 +80,12 @@ class Correlation:
         on_notification: Callable[[dict[str, Any], object], None],
         on_request: Callable[[dict[str, Any], object], None] | None = None,
         on_pause: Callable[[object], None] = lambda _: None,
+        clean: Callable[[RpcError], RpcError] = lambda error: error,
     ) -> None:
         self.paused = on_pause  # the server ended the answer of a call for now, and is asked for the rest
         self._on_notification = on_notification
         self._on_request = on_request  # whoever takes requests answers them in their own time
+        self._clean = clean
         self._pending: dict[Any, Call] = {}
         self._last = 0
 
@@ -147,7 +150,7 @@ class Correlation:
         if call is None:
             _log.debug("an answer that nobody waits for: id %r", message.get("id"))
         elif not call.answer.done():
-            _deliver(call, message)
+            _deliver(call, message, self._clean)
 
     def _asked(self, message: dict[str, Any], tag: object) -> bytes | None:
         method = message["method"]
@@ -176,10 +179,10 @@ class Correlation:
             call.on_progress(params)
 
 
-def _deliver(call: Call, message: dict[str, Any]) -> None:
+def _deliver(call: Call, message: dict[str, Any], clean: Callable[[RpcError], RpcError]) -> None:
     error, result = message.get("error"), message.get("result")
     if isinstance(error, dict):
-        _settle(call, _rpc_error(error))
+        _settle(call, clean(_rpc_error(error)))
     elif isinstance(result, dict):
         call.answer.set_result(result)
     else:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from awf.domain.ports.http_client import HttpClient
     from awf.domain.ports.turn import Turn
     from awf.domain.ports.upstream import Guise, Hearer
+    from awf.domain.redaction.publishing import Publishing
     from awf.infrastructure.upstreams.channel import Channel
     from awf.infrastructure.upstreams.correlation import Correlation
 
@@ -36,10 +37,12 @@ def open_server(
     *,
     http: Callable[[], HttpClient] | None = None,
     on_token: Callable[[str], None] | None = None,
+    publishing: Publishing | None = None,
 ) -> McpServerTools:
     """Starts nothing yet. Placeholders and references have been resolved; `environment` is what its program inherits.
 
     `http` makes the client of a server at an address, and is needed only for those. `on_token` hears of OAuth tokens.
+    `publishing`: what may be seen of what it tells of itself.
 
     Raises `AwfError` USER.MCP_PROXY.INVALID_SERVER for a configuration that cannot work.
     """
@@ -51,7 +54,8 @@ def open_server(
         client = http() if http is not None and server.url is not None else None
         open_channel = _channels(name, server, runner, environment, client, on_token)
         release: dict[str, Any] = {"release": client.close} if client is not None else {}
-        return _client(name, server, open_channel, on_notification=on_notification, **release)
+        options = {"on_notification": on_notification, "publishing": publishing, **release}
+        return _client(name, server, open_channel, **options)
 
     return McpServerTools(name, server, connect, on_change)
 
@@ -68,8 +72,12 @@ class ServerWays:
         http: Callable[[], HttpClient],
         on_token: Callable[[str], None] | None = None,
         turn: Turn | None = None,
+        publishing: Publishing | None = None,
     ) -> None:
-        """`turn`: of the loop; what is begun at its end is sent together."""
+        """`turn`: of the loop; what is begun at its end is sent together. `publishing`: what may be seen of what it
+        tells of itself.
+        """
+        self._publishing = publishing
         self._name = name
         self._server = server
         self._http = http() if server.url is not None else None
@@ -88,6 +96,7 @@ class ServerWays:
             legacy=guise.legacy,
             listening=True,
             version=guise.version,
+            publishing=self._publishing,
         )
         client.era = guise.era
         return client

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from awf.domain.mcp import RpcError
 from awf.domain.mirroring import mirrored_headers
-from awf.domain.tool import ToolFailure, UnknownTool
+from awf.domain.tool import Behind, ToolFailure, UnknownTool
 from awf.infrastructure.upstreams.background import Background
 from awf.infrastructure.upstreams.failures import ServerFault, nonsense, unavailable
 from awf.infrastructure.upstreams.tool_list import KeptList, fetch_tools, is_chosen
@@ -58,6 +58,10 @@ class McpServerTools:
             if self._kept is None or self._is_old(self._kept):
                 self._kept = await self._fetch()
             return self._kept.tools if self._kept else ()
+
+    def behind(self, name: str) -> Behind:
+        del name
+        return Behind(folder=self._config.cwd or None)
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
         if not self._config.enabled or not is_chosen(name, self._config.tools):

@@ -31,6 +31,7 @@ __all__ = ["StdioChannel"]
 
 GARBAGE_LOGGED = 5
 LEAVING_SECONDS = 2.0
+DYING_SECONDS = 1.0  # that lie at most between the end of a program's output and its own
 _log = logging.getLogger("awf.upstreams")
 
 
@@ -57,7 +58,9 @@ class StdioChannel:
         self._left = False
         self._lines = LineSplitter(self._line, MESSAGE_LIMIT)
         self._process = _started(name, command, runner, self._printed)
+        self._outcome: CommandOutcome | None = None
         self._background = Background()
+        self._going = self._background.start(self._outlive(), f"the end of MCP server {name}")
         self._reading = self._background.start(self._read(), f"reading from MCP server {name}")
 
     @property
@@ -147,7 +150,7 @@ class StdioChannel:
         self.correlation.fail_all(unavailable(f'The connection to MCP server "{self._name}" was closed.'))
         self._process.close_stdin()
         try:
-            await asyncio.wait([self._reading], timeout=LEAVING_SECONDS)
+            await asyncio.wait([self._going], timeout=LEAVING_SECONDS)
         finally:
             await self._process.terminate()
             await self._background.close()
@@ -171,17 +174,32 @@ class StdioChannel:
             self._take(line)
         self._in_long_line = False
 
+    async def _outlive(self) -> None:
+        self._outcome = await self._process.wait()
+
     async def _read(self) -> None:
         try:
-            outcome = await self._process.wait()
-            self._lines.end()
+            await self._process.silent()
             self._left = True  # its last words may take a moment; nothing more is sent to it meanwhile
-            self._fault = _ended(self._name, outcome, self._words.text())
+            self._lines.end()
+            await asyncio.wait([self._going], timeout=DYING_SECONDS)
+            if self._outcome is not None:
+                self._fault = _ended(self._name, self._outcome, self._words.text())
+            elif not self._going.done():
+                self._fault = _fell_silent(self._name, self._words.text())
         finally:
             # Also when reading itself fails: nobody may wait for an answer that cannot come.
             if self._fault is None:
                 self._fault = unavailable(f'MCP server "{self._name}" can no longer be heard.')
             self.correlation.fail_all(self._fault)
+        if not self._going.done() and not self._closing:
+            self._background.start(self._see_off(), f"ending MCP server {self._name}")
+
+    async def _see_off(self) -> None:
+        """It lives on, and nobody can hear it: it has to leave as at a close, also when nobody calls it any more."""
+        self._process.close_stdin()
+        await asyncio.wait([self._going], timeout=LEAVING_SECONDS)
+        await self._process.terminate()
 
     def _take(self, line: bytes) -> None:
         plain = frames.plain_answer(line)
@@ -227,9 +245,15 @@ def _started(
         raise unavailable(f'MCP server "{name}": {reason.message}', hint=hint) from reason
 
 
+def _fell_silent(name: str, words: str) -> ServerFault:
+    message = f'MCP server "{name}" has closed its standard output, so that nothing more can come from it.'
+    hint = "Run its command by hand to see what is wrong."
+    return unavailable(f"{message}{_said(words)}", hint=hint)
+
+
 def _ended(name: str, outcome: CommandOutcome, words: str) -> ServerFault:
     how = f"signal {outcome.signal}" if outcome.signal else f"exit status {outcome.exit_code}"
-    said = f" It said last:\n{words}" if words else " It said nothing on its standard error."
+    said = _said(words)
     if outcome.breach:
         text = (
             f'MCP server "{name}" was stopped by {outcome.breach} in its sandbox “{outcome.profile}”.{said}'
@@ -239,3 +263,7 @@ def _ended(name: str, outcome: CommandOutcome, words: str) -> ServerFault:
     if outcome.profile:
         hint = f"It ran in the sandbox “{outcome.profile}”, which may be why; run its command by hand."
     return unavailable(f'MCP server "{name}" ended with {how}.{said}', hint=hint)
+
+
+def _said(words: str) -> str:
+    return f" It said last:\n{words}" if words else " It said nothing on its standard error."

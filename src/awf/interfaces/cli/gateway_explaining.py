@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from awf.domain.errors import AwfError
-from awf.domain.problem import suggest
-from awf.interfaces.cli.gateway_look import arguments_of, with_gateway
+from awf.interfaces.cli.gateway_look import arguments_of, shell_client, unknown_tool, warn, with_gateway
 from awf.interfaces.cli.options import make_app
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from awf.application.gate.decision_document import CallView
     from awf.application.gate.explaining import AskedRule, Explanation
+    from awf.application.gate.gate import Gate
     from awf.application.gate.origin import Origin
+    from awf.application.gate.passage import GatedTool
     from awf.application.gateway.gateway import Gateway
     from awf.bootstrap.gateways import GatewayHouse
+    from awf.domain.label import Label
+    from awf.domain.policy import Decision
 
 __all__ = ["ExplainedCall", "explain_call"]
 
@@ -53,6 +55,23 @@ class ExplainedCall(NamedTuple):
         yield ""
         for stage in one.stages:
             yield _stage_line(stage.name, stage.decision)
+        yield ""
+        yield _outcome(one.decision)
+
+
+_OUTCOMES = {
+    "allow": "The call would be made.",
+    "allow_with_confirm": "A person would be asked first.",
+    "deny": "The call would be denied.",
+}
+
+
+def _outcome(decision: Decision) -> str:
+    if decision.code == "invalid_arguments":
+        return "The call would be refused before anything is decided: INVALID_ARGUMENTS."
+    if decision.shadowed is not None:
+        return f"{_OUTCOMES[decision.shadowed][:-1]}; shadow mode records that and lets it pass."
+    return _OUTCOMES[decision.verdict]
 
 
 def _rule_line(asked: AskedRule) -> str:
@@ -63,7 +82,7 @@ def _rule_line(asked: AskedRule) -> str:
     return f"{sign} {what}: {holds}: {asked.decision}" + (f"  when {asked.when}" if asked.when else "")
 
 
-def _stage_line(name: str, decision: Any) -> str:
+def _stage_line(name: str, decision: Decision) -> str:
     would = f" (shadow mode; without it: {decision.shadowed})" if decision.shadowed else ""
     by = f" by {decision.rule}" if decision.rule else ""
     why = f": {decision.reason}" if decision.reason else ""
@@ -71,75 +90,118 @@ def _stage_line(name: str, decision: Any) -> str:
     return f"{name}: {decision.verdict}{would}{by} [{decision.code}]{why}{risk}"
 
 
-def explain_call(config: str, tool: str, arguments: str, given: Iterable[str]) -> ExplainedCall:
-    from awf.application.gate.explaining import explained
-
-    call = _call(arguments_of(arguments), given)
+def explain_call(
+    config: str, tool: str, arguments: str, given: Iterable[str], *, shadow: bool = False
+) -> ExplainedCall:
+    """`shadow`: as if the gateway were served with it."""
+    call = _Asked(arguments_of(arguments), *_said(given))
     if tool.startswith(_BUILTIN):
-        return _of_builtin(config, tool, call)
+        return _of_builtin(config, tool, call, shadow=shadow)
 
     async def explain(house: GatewayHouse, gateway: Gateway) -> ExplainedCall:
-        offer = gateway.fleet.offers.find(tool, "")
-        if offer is None:
-            raise _unknown(tool, (one.definition["name"] for one in gateway.fleet.offers.view.tools))
-        gate = house.gate_to_ask()
-        known = gated_offer(gate, offer.published, offer.server)
-        return ExplainedCall(
-            explained(known.rules, call, await gate.stages(known, _origin(call), call.label))
-        )
+        from awf.application.gate.passage import Gated
 
+        gate = house.gate_to_ask()
+        origin = _origin(gateway.origins.of(shell_client(""), {}), call.said)
+        known = _known(gate, gateway, tool)
+        gated, judged = Gated(gate, known.tool, origin), known.subject(call.arguments)
+        return ExplainedCall(await gate.explained(gated, judged, call.label, known.check))
+
+    return with_gateway(config, explain, shadow=shadow)
+
+
+class _Known(NamedTuple):
+    tool: GatedTool
+    check: Callable[[Any], list[str]]
+    subject: Callable[[dict[str, Any]], dict[str, Any]]  # what of the arguments is judged
+
+
+def _known(gate: Gate, gateway: Gateway, tool: str) -> _Known:
+    """A tool to the gate, or another thing that a server can be asked for."""
+    from awf.application.gateway.gated_requests import subject_of
     from awf.application.gateway.offers import gated_offer
 
-    return with_gateway(config, explain)
+    offer = gateway.fleet.offers.find(tool, "")
+    if offer is not None:
+        return _Known(gated_offer(gate, offer.published, offer.server), offer.check, lambda given: given)
+    server, _, method = tool.partition(":")
+    if server in gateway.fleet.servers and "/" in method:
+        # Nobody has published what its params have to be.
+        return _Known(_method(gate, gateway, server, method), lambda _: [], subject_of)
+    names = (one.definition["name"] for one in gateway.fleet.offers.view.tools)
+    raise unknown_tool(tool, names, gateway)
 
 
-def _of_builtin(config: str, tool: str, call: CallView) -> ExplainedCall:
+def _method(gate: Gate, gateway: Gateway, server: str, method: str) -> GatedTool:
+    from awf.domain.gateway_file import ANSWERED_HERE, REQUESTS
+    from awf.domain.mcp import RpcError
+
+    if method in ANSWERED_HERE:
+        message = f"The gateway answers `{method}` itself, and asks no rule about it."
+        hint = f"Rules are asked about: {', '.join(f'{server}:{one}' for one in REQUESTS)}."
+        raise AwfError("USER.GATEWAY.UNKNOWN_TOOL", message, hint=hint)
+    try:
+        return gateway.requests.tool(gate, gateway.fleet.servers[server], method)
+    except RpcError as error:
+        raise AwfError("USER.GATEWAY.UNKNOWN_TOOL", error.message, hint="Write a shorter name.") from error
+
+
+def _of_builtin(config: str, tool: str, call: _Asked, *, shadow: bool) -> ExplainedCall:
     """No server has to be started for these."""
     import asyncio
 
-    from awf.application.gate.explaining import explained
     from awf.bootstrap.gateways import GatewayHouse, gateway_path
 
     app = make_app()
 
     async def explain() -> ExplainedCall:
-        house = GatewayHouse(app, gateway_path(app, config), serving=False)
+        house = GatewayHouse(app, gateway_path(app, config), serving=False, shadow=shadow)
+        house.warn = warn
+        house.look_at_names(house.file, {})
         try:
-            gate = house.gate_to_ask()
-            known = house.builtin_tool(gate, tool.removeprefix(_BUILTIN))
-            if known is None:
-                raise _unknown(tool, (f"{_BUILTIN}{name}" for name in house.builtin_names()))
-            return ExplainedCall(
-                explained(known.rules, call, await gate.stages(known, _origin(call), call.label))
+            tools = await house.builtin_tools(
+                house.gate_to_ask(), _origin(house.standing_origin(), call.said)
             )
+            found = await tools.explained(tool.removeprefix(_BUILTIN), call.arguments, call.label)
+            if found is None:
+                raise unknown_tool(tool, (f"{_BUILTIN}{one.name}" for one in tools.definitions()))
+            return ExplainedCall(found)
         finally:
             await app.close()
 
     return asyncio.run(explain())
 
 
-def _origin(call: CallView) -> Origin:
-    from awf.application.gate.origin import Origin
+class _Asked(NamedTuple):
+    arguments: dict[str, Any]
+    said: dict[str, str]  # of the context, by its names
+    label: Label | None  # None: that of the context, as it is now
+
+
+def _origin(usual: Origin, said: dict[str, str]) -> Origin:
+    """Where such a call usually comes from, unless somebody has said otherwise."""
+    import msgspec
+
     from awf.domain.grant import Holder
 
-    said = call.context
-    holder = Holder(*(said.get(name, "") for name in ("workspace", "user", "session")))
-    return Origin(context=said.get("id", ""), door="gateway", holder=holder)
+    context = said.get("id", usual.context)
+    session = context if usual.holder.session == usual.context else usual.holder.session
+    holder = Holder(
+        said.get("workspace", usual.holder.workspace),
+        said.get("user", usual.holder.user),
+        said.get("session", session),
+    )
+    more = {name: said[name] for name in ("door", "client", "profile", "workflow", "step") if name in said}
+    return msgspec.structs.replace(usual, context=context, holder=holder, **more)
 
 
-def _unknown(tool: str, names: Iterable[str]) -> AwfError:
-    close = suggest(tool, names)
-    hint = f"did you mean '{close}'?" if close else "`awf gateway tools` lists them."
-    return AwfError("USER.GATEWAY.UNKNOWN_TOOL", f"There is no tool '{tool}'.", hint=hint)
-
-
-def _call(arguments: dict[str, Any], given: Iterable[str]) -> CallView:
+def _said(given: Iterable[str]) -> tuple[dict[str, str], Label | None]:
     """`label` and `integrity` say what the caller knows already; the rest are fields of `context`."""
-    from awf.application.gate.decision_document import CallView
     from awf.domain.decision_fields import CONTEXT_FIELDS
     from awf.domain.label import Label, level_of
 
     said = dict(_pair(one) for one in given)
+    is_told = "label" in said or "integrity" in said
     level, integrity = said.pop("label", "public"), said.pop("integrity", "trusted")
     confidentiality = level_of(level)
     if confidentiality is None or integrity not in ("trusted", "untrusted"):
@@ -150,7 +212,7 @@ def _call(arguments: dict[str, Any], given: Iterable[str]) -> CallView:
         hint = f"There are: label, integrity, {', '.join(CONTEXT_FIELDS)}."
         raise AwfError("USER.INPUT.USAGE", f"A context has no '{unknown}'.", hint=hint)
     label = Label(confidentiality, "untrusted" if integrity == "untrusted" else "trusted")
-    return CallView(arguments, said, label)
+    return said, label if is_told else None
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -4,22 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+
+import click
 
 from awf.domain.errors import AwfError
 from awf.domain.problem import suggest
 from awf.interfaces.cli.options import make_app
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
+    from awf.application.gateway.client import Client
     from awf.application.gateway.gateway import Gateway
     from awf.application.gateway.pinning import Drift
     from awf.bootstrap.gateways import GatewayHouse
+    from awf.domain.problem import Problem
 
-__all__ = ["arguments_of", "call_once", "look_at_drift", "look_at_tools", "with_gateway"]
+__all__ = [
+    "arguments_of",
+    "call_once",
+    "look_at_drift",
+    "look_at_tools",
+    "shell_client",
+    "unknown_tool",
+    "warn",
+    "with_gateway",
+]
 
 T = TypeVar("T")
+_UNUSABLE = ("failed", "starting")
+_SLOW = (
+    "It has not answered yet. What npx or uvx have to fetch first takes long once, and cannot be fetched in a sandbox"
+    " without a network: run its command by hand."
+)
 
 
 class SeenTools(NamedTuple):
@@ -30,7 +48,7 @@ class SeenTools(NamedTuple):
     @property
     def exit_status(self) -> int:
         """A server that cannot be used is worth knowing of in a script."""
-        return 3 if any(server["state"] == "failed" for server in self.servers) else 0
+        return 3 if any(server["state"] in _UNUSABLE for server in self.servers) else 0
 
     def document(self) -> dict[str, Any]:
         keys = ("name", "transport", "state", "detail", "protocol", "tools")
@@ -42,14 +60,19 @@ class SeenTools(NamedTuple):
             tools = [tool for tool in self.tools if tool["server"] == server["name"]]
             told = f", {server['protocol']}" if server["protocol"] else ""
             yield f"{server['name']}  {server['state']}{told}, {len(tools)} tools"
-            if server["detail"]:
-                yield f"  {server['detail']}"
+            trouble = _trouble(server["state"], server["detail"])
+            if trouble:
+                yield f"  {trouble}"
             for tool in tools:
                 yield from _tool_lines(tool)
         if self.drift:
             yield ""
             yield "Definitions that have changed since they were first seen (awf gateway drift):"
             yield from (f"  {change['id']}  {change['what']}" for change in self.drift)
+
+
+def _trouble(state: str, detail: str) -> str:
+    return detail or (_SLOW if state == "starting" else "")
 
 
 def _tool_lines(tool: dict[str, Any]) -> Iterator[str]:
@@ -107,18 +130,10 @@ def call_once(config: str, profile: str, tool: str, arguments: str) -> Called:
     given = arguments_of(arguments)
 
     async def call(_house: GatewayHouse, gateway: Gateway) -> Called:
-        from awf.application.gateway.client import Client, Exchange
-        from awf.domain.mcp import LEGACY_VERSIONS, RpcError
+        from awf.application.gateway.client import Exchange
+        from awf.domain.mcp import RpcError
 
-        client = Client(
-            version=LEGACY_VERSIONS[-1],
-            modern=False,
-            capabilities={},
-            info={"name": "awf gateway call"},
-            id="shell",
-            profile=profile,
-        )
-        exchange = Exchange(client, 1, _Silence(), meta={}, headers={})
+        exchange = Exchange(shell_client("awf gateway call", profile), 1, _Silence(), meta={}, headers={})
         try:
             result = await gateway.answer(exchange, "tools/call", {"name": tool, "arguments": given})
         except RpcError as error:
@@ -127,6 +142,20 @@ def call_once(config: str, profile: str, tool: str, arguments: str) -> Called:
         return Called(result)
 
     return with_gateway(config, call, profile)
+
+
+def shell_client(name: str, profile: str = "") -> Client:
+    from awf.application.gateway.client import Client
+    from awf.domain.mcp import LEGACY_VERSIONS
+
+    return Client(
+        version=LEGACY_VERSIONS[-1],
+        modern=False,
+        capabilities={},
+        info={"name": name} if name else {},
+        id="shell",
+        profile=profile,
+    )
 
 
 class _Silence:
@@ -139,24 +168,47 @@ class _Silence:
 
 
 def _refused(gateway: Gateway, tool: str, profile: str, error: Exception) -> AwfError:
-    names = [one["name"] for one in gateway.fleet.offers.within(profile).definitions()]
     if gateway.fleet.offers.find(tool, profile) is None:
-        close = suggest(tool, names)
-        hint = f"did you mean '{close}'?" if close else "`awf gateway tools` lists them."
-        return AwfError("USER.GATEWAY.UNKNOWN_TOOL", f"There is no tool '{tool}'.", hint=hint)
+        names = (one["name"] for one in gateway.fleet.offers.within(profile).definitions())
+        return unknown_tool(tool, names, gateway)
     return AwfError("EXECUTION.MCP_SERVER.PROTOCOL", str(error), hint="Its server has refused the call.")
 
 
+def unknown_tool(tool: str, names: Iterable[str], gateway: Gateway | None = None) -> AwfError:
+    """It may be one of a server that cannot be used."""
+    close = suggest(tool, names)
+    servers = gateway.fleet.servers.values() if gateway else ()
+    failed = "".join(
+        f"{one.name}: {_trouble(one.state, one.detail)}\n" for one in servers if one.state in _UNUSABLE
+    )
+    hint = "`awf gateway tools` lists them."
+    if close:
+        hint = f"did you mean '{close}'?"
+    elif failed:
+        hint = f"Not all servers can be used. {failed}{hint}"
+    return AwfError("USER.GATEWAY.UNKNOWN_TOOL", f"There is no tool '{tool}'.", hint=hint)
+
+
 def arguments_of(text: str) -> dict[str, Any]:
+    """Raises `AwfError` for what no door would take as arguments either."""
+    from awf.domain.json_form import without_json_form
+
     try:
-        given = json.loads(text)
-    except ValueError as error:
-        message = f"The arguments are not JSON: {error}."
-        raise AwfError("USER.INPUT.USAGE", message, hint="""Write them as '{"city": "Oslo"}'.""") from None
+        given = json.loads(text, parse_constant=_no_constant)
+        wrong = without_json_form(given)
+    except (ValueError, RecursionError) as error:
+        wrong = str(error)
+    if wrong:
+        message = f"The arguments are not JSON: {wrong.encode('utf-8', 'backslashreplace').decode()}."
+        raise AwfError("USER.INPUT.USAGE", message, hint="""Write them as '{"city": "Oslo"}'.""")
     if not isinstance(given, dict):
         message = "The arguments must be a JSON object."
         raise AwfError("USER.INPUT.USAGE", message, hint="""Write them as '{"city": "Oslo"}'.""")
     return given
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 class SeenDrift(NamedTuple):
@@ -205,7 +257,19 @@ def look_at_drift(config: str, accept: Sequence[str]) -> SeenDrift:
     return with_gateway(config, look)
 
 
-def with_gateway(config: str, work: Callable[[GatewayHouse, Gateway], Awaitable[T]], profile: str = "") -> T:
+def warn(problem: Problem) -> None:
+    from awf.interfaces.cli.rendering.problems import warning_line
+
+    click.echo(warning_line(problem), err=True)
+
+
+def with_gateway(
+    config: str,
+    work: Callable[[GatewayHouse, Gateway], Awaitable[T]],
+    profile: str = "",
+    *,
+    shadow: bool = False,
+) -> T:
     from awf.bootstrap.gateways import GatewayHouse, gateway_path
 
     app = make_app()
@@ -213,7 +277,8 @@ def with_gateway(config: str, work: Callable[[GatewayHouse, Gateway], Awaitable[
 
     async def run() -> T:
         app.set_up_logging()
-        house = GatewayHouse(app, path)
+        house = GatewayHouse(app, path, shadow=shadow)
+        house.warn = warn
         house.check_profile(profile)
         gateway = house.open()
         gateway.fleet.start()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from awf import __version__
 from awf.application.running.tasks import spawn
@@ -50,6 +51,7 @@ class Conversation:
         self._write = write
         self._frames = Frames(LONGEST)
         self._service: ToolGatewayService | None = None
+        self._refused = False  # it was to be opened, and could not be
         self._under_way: dict[str | int | float, asyncio.Task[None]] = {}
         self._closed = False
         self.is_behind: Callable[[], bool] = lambda: False
@@ -91,8 +93,7 @@ class Conversation:
         try:
             self._begin(message)
         except PeerError as error:
-            known = isinstance(number, str | int | float) and not isinstance(number, bool)
-            self._refuse(number if known else None, error)
+            self._refuse(number if _is_id(number) else None, error)
 
     def _begin(self, message: Any) -> None:
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
@@ -102,11 +103,7 @@ class Conversation:
         if "id" not in message and isinstance(method, str):
             self._notified(method, message.get("params"))
             return
-        if (
-            not isinstance(method, str)
-            or not isinstance(number, str | int | float)
-            or isinstance(number, bool)
-        ):
+        if not isinstance(method, str) or not _is_id(number):
             raise PeerError(INVALID_REQUEST, "Invalid request: it needs a method and an id (text or number)")
         if number in self._under_way:
             raise PeerError(INVALID_REQUEST, "Invalid request: a request with this id is under way")
@@ -118,7 +115,7 @@ class Conversation:
     def _notified(self, method: str, params: Any) -> None:
         """`cancel` is the only one; others are nobody's business."""
         number = params.get("id") if method == "cancel" and isinstance(params, dict) else None
-        if isinstance(number, str | int | float) and (task := self._under_way.get(number)) is not None:
+        if _is_id(number) and (task := self._under_way.get(number)) is not None:
             task.cancel()
 
     async def _answered(self, number: str | float, method: str, arguments: list[Any]) -> None:
@@ -140,6 +137,9 @@ class Conversation:
     async def _do(self, method: str, arguments: list[Any]) -> Any:
         if method == "open":
             return self._opened(arguments[0] if arguments else None)
+        if self._service is None and self._refused:
+            hint = "Nothing is done with other options than those that were asked for. Send `open` again."
+            raise AwfError("USER.GATEWAY.INVALID_CALL", "The gateway could not be opened.", hint=hint)
         service = self._service or self._begun({})
         return await getattr(service, METHODS[method][0])(*arguments)
 
@@ -147,6 +147,7 @@ class Conversation:
         if self._service is not None:
             hint = "`open` comes first, and once."
             raise AwfError("USER.GATEWAY.INVALID_CALL", "The gateway is open already.", hint=hint)
+        self._refused = True
         given = {} if options is None else options
         if not isinstance(given, dict) or not given.keys() <= set(_OPTIONS):
             hint = f"There are: {', '.join(_OPTIONS)}."
@@ -186,6 +187,13 @@ class Conversation:
             told = {"code": INTERNAL, "message": f"Internal error: the answer has no JSON form ({error})"}
             line = encode({"jsonrpc": "2.0", "id": message.get("id"), "error": told})
         self._write(line)
+
+
+def _is_id(number: Any) -> TypeGuard[str | int | float]:
+    """What an answer can carry. 1e999 is JSON, but is read as an infinity, for which JSON has no word."""
+    if isinstance(number, float):
+        return isfinite(number)
+    return isinstance(number, str | int) and not isinstance(number, bool)
 
 
 def _arguments(method: str, params: Any) -> list[Any]:

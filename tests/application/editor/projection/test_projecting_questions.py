@@ -166,6 +166,26 @@ def test_the_question_about_a_tool_call_is_asked_in_its_row(play):
     assert [one["type"] for one in row["content"]] == ["diff"]
 
 
+def test_a_question_about_a_call_is_no_markdown_and_nothing_of_it_is_hidden_on_the_right(play):
+    message = (
+        "Let 'deploy' call Bash " + '{"command": "ls <!-- ; rm -rf ~ --> ```  [ok](x) ' + "x" * 300 + '"}?'
+    )
+    asked = ApprovalRequired(
+        path="deploy",
+        step="deploy",
+        approval_id="approval:deploy/tool-1",
+        message=message,
+        tool="Bash",
+        input={},
+    )
+    run = play()
+    (question,) = run.projector.permission(asked)["content"]
+    first, *lines, last = question["content"]["text"].split("\n")
+    assert first == last == "````"
+    assert "".join(lines) == message
+    assert max(map(len, lines)) == 100
+
+
 def test_a_refused_tool_call_is_failed_and_says_why(play):
     run = play()
     asked = ApprovalRequired(

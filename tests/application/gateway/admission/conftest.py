@@ -32,8 +32,8 @@ def asks():
 def door():
     """A function that gives a door with these settings."""
 
-    def make(addresses=(HERE,), verifier=None, now=lambda: 0.0, **settings):
-        return Admission(Listen(**settings), addresses, verifier, now)
+    def make(addresses=(HERE,), verifier=None, now=lambda: 0.0, naming_key=b"", **settings):
+        return Admission(Listen(**settings), addresses, verifier, now, naming_key=naming_key)
 
     return make
 

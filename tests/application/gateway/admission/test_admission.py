@@ -53,10 +53,54 @@ async def test_each_token_of_the_file_is_a_caller_of_its_own(door, asks):
         await guarded.admit(asks(client="10.0.0.9", authorization=f"{scheme} {token}"))
         for scheme, token in (("Bearer", "alpha"), ("bearer ", "beta"), ("BEARER", "alpha"))
     ]
-    assert [caller.subject for caller in callers] == ["token-1", "token-2", "token-1"]
+    assert callers[0].subject == callers[2].subject != callers[1].subject
+    assert all(re.fullmatch("token:[0-9a-f]{12}", caller.subject) for caller in callers)
     assert callers[0].key == callers[2].key != callers[1].key
     assert callers[0].address == "10.0.0.9"
     assert callers[0].scopes == frozenset()
+
+
+async def test_a_token_is_known_by_its_name_or_by_what_it_is_and_never_by_its_place(door, asks):
+    """Whoever takes the first token out of the file must not hand its grants and its past on to the second."""
+
+    async def subjects(*tokens, key=b"kept in the storage", given=None):
+        guarded = door(tokens=given or list(tokens), naming_key=key)
+        asked = given.values() if given else tokens
+        return [(await guarded.admit(asks(authorization=f"Bearer {token}"))).subject for token in asked]
+
+    first, second = await subjects("alpha", "beta")
+    assert await subjects("beta") == [second]
+    assert await subjects("gamma", "beta", "alpha") == [(await subjects("gamma"))[0], second, first]
+    assert await subjects("alpha", key=b"another storage") != [first]
+    assert await subjects(given={"ci": "alpha", "desk": "beta"}) == ["token:ci", "token:desk"]
+    assert await subjects(given={"desk": "alpha"}) == ["token:desk"]
+
+
+async def test_nobody_is_taken_for_a_token_because_of_what_an_issuer_calls_them(door, asks):
+    names = ("token:ci", "oauth:token:ci", "oauth:", "ann")
+    people = {f"t{at}": good(subject=name) for at, name in enumerate(names)}
+    guarded = door(tokens={"ci": "alpha"}, oauth=OAUTH, verifier=Verifier(**people))
+    subjects = [
+        (await guarded.admit(asks(authorization=f"Bearer {token}"))).subject for token in (*people, "alpha")
+    ]
+    assert subjects == ["oauth:token:ci", "oauth:oauth:token:ci", "oauth:oauth:", "ann", "token:ci"]
+
+
+async def test_a_program_that_speaks_for_itself_is_not_taken_for_a_person_of_its_name(door, asks):
+    told = [
+        good("ann", "agent"),
+        good("", "ann"),
+        good("client:ann", "agent"),
+        good("oauth:client:ann", "agent"),
+    ]
+    guarded = door(oauth=OAUTH, verifier=Verifier(**{f"t{at}": one for at, one in enumerate(told)}))
+    callers = [await guarded.admit(asks(authorization=f"Bearer t{at}")) for at in range(len(told))]
+    assert [one.subject for one in callers] == [
+        "ann",
+        "client:ann",
+        "oauth:client:ann",
+        "oauth:oauth:client:ann",
+    ]
 
 
 async def test_the_key_of_a_caller_stays_when_the_file_lists_tokens_in_another_order(door, asks):
@@ -136,7 +180,7 @@ async def test_two_programs_and_two_people_never_share_a_key(door, asks):
 async def test_a_token_of_the_file_does_not_reach_the_authorization_server(door, asks):
     verifier = Verifier(jwt=good())
     guarded = door(tokens=["alpha"], oauth=OAUTH, verifier=verifier)
-    assert (await guarded.admit(asks(authorization="Bearer alpha"))).subject == "token-1"
+    assert (await guarded.admit(asks(authorization="Bearer alpha"))).subject.startswith("token:")
     assert verifier.asked == []
     assert (await guarded.admit(asks(authorization="Bearer jwt"))).subject == "ann"
 

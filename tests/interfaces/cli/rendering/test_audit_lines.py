@@ -26,3 +26,16 @@ def test_details_of_other_kinds_are_no_names():
     (line,) = lines(kind="configuration", details={"by": 7, "status": ["x"]})
     assert "7 " in line
     assert "by" not in line
+
+
+def test_a_grant_says_what_was_granted_and_by_whom():
+    (line,) = lines(kind="grant_added", details={"grant": {"capability": "file.*", "issuedBy": "anna"}})
+    assert line.endswith("file.* by anna")
+
+
+def test_a_call_that_only_shadow_mode_let_pass_says_what_would_have_been_decided():
+    call = {"kind": "effect", "success": True, "decision": "allow", "tool_id": "kb:drop"}
+    (line,) = lines(**call, shadowed="deny", reason="It needs a grant.")
+    assert line.endswith("would be denied: It needs a grant.")
+    (line,) = lines(**call, shadowed="allow_with_confirm", rule="ask-first", reason="It deletes.")
+    assert line.endswith("would be asked: ask-first")

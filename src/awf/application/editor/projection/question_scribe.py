@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any
 
-from awf.application.editor.projection.frames import text_content
+from awf.application.editor.projection.frames import fenced, text_content
 
 if TYPE_CHECKING:
     from awf.application.editor.projection.calls import Call
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["QuestionScribe"]
 
 _TURN = re.compile(r"/turn-(\d+)$")
+# Nobody looks beyond the right edge of a block.
+_LINES = TextWrapper(
+    100, replace_whitespace=False, drop_whitespace=False, break_on_hyphens=False, expand_tabs=False
+)
 _REFUSALS = {"reject": "Not approved", "timeout": "Nobody answered in time"}
 
 
@@ -31,8 +36,8 @@ class QuestionScribe:
     def approval_required(self, event: events.ApprovalRequired, now: float) -> list[Update]:
         step = self._book.step(event.path, event.step, now)
         step.questions.add(event.approval_id)
-        question = text_content(event.message or f"Run '{step.name}'?")
         call_id = _call_id(event)
+        question = _question(event, step.name)
         if call_id:
             return [
                 *self._book.shown(step),
@@ -44,7 +49,8 @@ class QuestionScribe:
         return [step.row.change(status="pending", content=[question])]
 
     def _ask_call(self, call: Call, question: dict[str, object]) -> list[Update]:
-        if call.is_finished:
+        was_refused = call.row.is_open and call.row.is_settled
+        if call.is_finished or was_refused:
             return []
         asked = [question, *call.row.content]
         begun = [] if call.row.is_open else [call.row.begin("pending")]
@@ -76,7 +82,7 @@ class QuestionScribe:
     def permission(self, event: events.ApprovalRequired, now: float) -> Update:
         """What a permission request says of the call it is about. Changes nothing that is shown."""
         step = self._book.known(event.path) or self._book.step(event.path, event.step, now)
-        question = text_content(event.message or f"Run '{step.name}'?")
+        question = _question(event, step.name)
         call_id = _call_id(event)
         if call_id:
             shown = step.calls.asked(call_id, event.tool, event.input).row.tool_call()
@@ -117,6 +123,12 @@ class QuestionScribe:
             return self._book.shown(step)
         step.describe(self._book.parent_id(step), terminals=self._book.terminals)
         return [step.row.change(title=step.row.title)]
+
+
+def _question(event: events.ApprovalRequired, name: str) -> dict[str, Any]:
+    """Editors render Markdown. What a call is about was written by an agent, and must be seen as it is: also `<!-- … -->`."""
+    message = event.message or f"Run '{name}'?"
+    return fenced("\n".join(_LINES.wrap(message))) if _call_id(event) else text_content(message)
 
 
 def _call_id(event: events.ApprovalRequired | events.ApprovalResolved) -> str:

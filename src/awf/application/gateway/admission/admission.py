@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from awf.application.gateway.admission import refusals
-from awf.application.gateway.admission.bearer import StaticTokens, sent_token
+from awf.application.gateway.admission.bearer import TOKEN, StaticTokens, sent_token
 from awf.application.gateway.admission.caller import Caller
 from awf.application.gateway.admission.cross_origin import is_preflight, permission, preflight
 from awf.application.gateway.admission.names import DoorNames
@@ -33,13 +33,15 @@ if TYPE_CHECKING:
 
     from awf.domain.gateway_file import Listen, ListenOAuth
     from awf.domain.ports.http_server import HeaderFields, HttpRequest
-    from awf.domain.ports.token_verifier import TokenVerifier
+    from awf.domain.ports.token_verifier import TokenVerifier, VerifiedToken
 
 __all__ = ["Admission"]
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 NAMES_KEPT = 256
 LONGEST_KEPT = 512
+_PROGRAM = "client:"  # how the subjects of programs begin that speak for themselves
+_OTHER = "oauth:"
 _NO_SCOPES: frozenset[str] = frozenset()
 _UNIX = Caller("", _NO_SCOPES, "unix", "unix")
 
@@ -53,7 +55,8 @@ class _Welcome(msgspec.Struct, frozen=True):
 class Admission:
     """`addresses`: host:port of each socket, the port that was really taken. `now`: seconds that never go back.
 
-    `is_open` says of which addresses, besides those for watchdogs, there is nothing to hide.
+    `is_open` says of which addresses, besides those for watchdogs, there is nothing to hide. `naming_key`: for names of
+    tokens that have none.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Admission:
         verifier: TokenVerifier | None,
         now: Callable[[], float],
         is_open: Callable[[str], bool] = lambda _: False,
+        naming_key: bytes = b"",
     ) -> None:
         self._oauth = listen.oauth
         self._guarded = listen.needs_token
@@ -71,7 +75,7 @@ class Admission:
         addresses = tuple(addresses)
         _refuse_open_door(addresses, guarded=self._guarded)
         self._names = DoorNames(addresses, listen.allowed_hosts, listen.allowed_origins)
-        self._tokens = StaticTokens(listen.tokens)
+        self._tokens = StaticTokens(listen.tokens, naming_key)
         self._verifier = verifier
         self._rate = RateLimit(listen.rate) if listen.rate is not None else None
         self._now = now
@@ -221,7 +225,7 @@ class Admission:
             return refusals.lacks_scopes(self._challenge(request, host), missing)
         # A program may have the name of a person; lengths keep the two parts apart.
         key = f"oauth:{len(good.client)}:{good.client}:{good.subject}"
-        return Caller(good.subject, good.scopes, request.client, key)
+        return Caller(_subject(good), good.scopes, request.client, key)
 
     def _challenge(self, request: HttpRequest, host: str, scopes: Iterable[str] | None = None) -> str:
         oauth = self._oauth
@@ -251,6 +255,17 @@ class Admission:
             return None
         seconds = limit.wait(key, self._now())
         return refusals.too_fast(seconds, limit.rate) if seconds else None
+
+
+def _subject(token: VerifiedToken) -> str:
+    """Nobody is taken for one of our own tokens, or for a program, because of what an authorization server calls them; and
+    no program for a person.
+    """
+    if not token.subject:
+        return f"{_PROGRAM}{token.client}"
+    return (
+        f"{_OTHER}{token.subject}" if token.subject.startswith((TOKEN, _PROGRAM, _OTHER)) else token.subject
+    )
 
 
 def _metadata(oauth: ListenOAuth, request: HttpRequest, host: str) -> HttpReply:

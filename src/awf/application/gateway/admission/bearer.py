@@ -8,9 +8,11 @@ import secrets
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping, Sequence
 
-__all__ = ["KnownToken", "StaticTokens", "sent_token"]
+__all__ = ["TOKEN", "KnownToken", "StaticTokens", "sent_token"]
+
+TOKEN = "token:"  # noqa: S105  it is none: how the subjects of tokens begin
 
 # New in every process: what is derived from a token, and may be logged, cannot be used to guess it.
 _SALT = secrets.token_bytes(32)
@@ -23,11 +25,15 @@ class KnownToken(NamedTuple):
 
 
 class StaticTokens:
-    def __init__(self, tokens: Iterable[str]) -> None:
-        made = ((number, _digest(token)) for number, token in enumerate(tokens, 1))
-        self._known = [
-            KnownToken(digest, f"token-{number}", f"token:{digest[:8].hex()}") for number, digest in made
-        ]
+    def __init__(self, tokens: Sequence[str] | Mapping[str, str], naming_key: bytes = b"") -> None:
+        """One without a name is known by a hash that stays the same as long as the token and the key do: its place in the
+        file may change, and what was granted to one token is not for the next.
+        """
+        if isinstance(tokens, dict):
+            named = list(tokens.items())
+        else:
+            named = [(_name(token, naming_key or _SALT), token) for token in tokens]
+        self._known = [_known(name, token) for name, token in named]
 
     def find(self, token: str) -> KnownToken | None:
         """Takes the same time whichever it is, and however close a guess is."""
@@ -47,6 +53,15 @@ def sent_token(authorization: str) -> str:
     token = rest.strip(" ")
     fit = scheme.lower() == "bearer" and token.isascii() and token.isprintable() and " " not in token
     return token if fit else ""
+
+
+def _known(name: str, token: str) -> KnownToken:
+    digest = _digest(token)
+    return KnownToken(digest, f"{TOKEN}{name}", f"token:{digest[:8].hex()}")
+
+
+def _name(token: str, key: bytes) -> str:
+    return hashlib.blake2b(token.encode(), key=key, digest_size=6, person=b"name of a token").hexdigest()
 
 
 def _digest(token: str) -> bytes:

@@ -37,6 +37,7 @@ class StepAsking:
                 approval.approval_id,
                 None,
                 why=approval.reason,
+                rule=approval.rule or "requires_confirmation",
                 shown=approval.summary,
             )
         return Said(not refusal, f"run {self._step.durable.run_id}")

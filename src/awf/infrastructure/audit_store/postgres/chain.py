@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from awf.domain.audit import AuditEntry, AuditUnavailable
-from awf.domain.audit_chain import GENESIS, decoded_entry, entry_json, record_hash
-from awf.infrastructure.audit_store.checkpoints import Witness
+from awf.domain.audit_chain import GENESIS, HEAD_LOST, decoded_entry, entry_json, record_hash
+from awf.infrastructure.audit_store.checkpoints import Witness, first_moment
 from awf.infrastructure.audit_store.keys import SharedKeys
 from awf.infrastructure.audit_store.noted_head import NotedHead
 from awf.infrastructure.audit_store.postgres.batch import OpenCall
@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["Chain", "Head", "noted_head"]
 
 _HEAD = (
-    "SELECT origin, sequence, hash, signed, signed_at, extract(epoch FROM clock_timestamp())::float8"
+    "SELECT origin, sequence, hash, signed, signed_at, extract(epoch FROM clock_timestamp())::float8, mac, key"
     " FROM awf.audit_head FOR UPDATE"
 )
 _LAST = "SELECT sequence, hash FROM awf.audit_records ORDER BY sequence DESC LIMIT 1"
 _FOUND = "SELECT min(sequence), count(*) FROM awf.audit_records WHERE writer=%b AND number BETWEEN %b AND %b"
+_FIRST = "SELECT entry FROM awf.audit_records ORDER BY sequence LIMIT 1"
 _BEFORE = "SELECT previous FROM awf.audit_records WHERE sequence=%b"
 _LEFT = (
     "SELECT o.sequence, r.entry FROM awf.audit_open_calls o LEFT JOIN awf.audit_records r USING (sequence)"
@@ -159,14 +160,16 @@ class Chain:
         self, connection: Connection, batch: Batch, *, ended: Sequence[str] = (), sign: bool = False
     ) -> None:
         """All of a batch or nothing. `ended`: writers that live no more; of their calls it is said that nobody knows."""
-        head, last = self._held(connection)
+        head, last, trouble = self._held(connection)
         start = self._start(connection, batch) if batch.was_tried and batch else None
-        links = self._linked(start or last, batch, head.now)
+        links = self._linked(start or last, batch, head.now, "" if start else trouble)
         if start is not None:  # an earlier try has come through after all
             connection.execute("ROLLBACK")
             self._keep(links, head)
             return
         numbers = list(batch.numbers)
+        if trouble:
+            numbers.insert(0, -links.rows[0][0])
         for call in self._left(connection, ended):
             links.drop(call, head.now)
             numbers.append(-links.sequence)  # these are not tried again, so nobody counts them
@@ -185,7 +188,7 @@ class Chain:
 
     def was_added(self, connection: Connection, batch: Batch) -> bool:
         """Of one that was given up: whether it is in the chain nevertheless."""
-        head, _ = self._held(connection)
+        head, _, _ = self._held(connection)
         start = self._start(connection, batch)
         connection.execute("ROLLBACK")
         if start is None:
@@ -193,16 +196,22 @@ class Chain:
         self._keep(self._linked(start, batch, head.now), head)
         return True
 
-    def _linked(self, start: tuple[int, str], batch: Batch, now: float) -> _Links:
+    def _linked(self, start: tuple[int, str], batch: Batch, now: float, trouble: str = "") -> _Links:
         links = _Links(*start, self.open_calls)
+        if trouble:  # where nobody can tell any more whether the end was cut off, this is said for good
+            details = {"cause": HEAD_LOST, "found": trouble}
+            links.add(AuditEntry(kind="audit_gap", created_at=now, details=details))
         for entry in batch.entries:
             links.add(entry)
         for call in batch.dropped:
             links.drop(call, now)
         return links
 
-    def _held(self, connection: Connection) -> tuple[Head, tuple[int, str]]:
-        """The head, and where the chain goes on: behind where it was, not where it is now, so that a cut end stays visible."""
+    def _held(self, connection: Connection) -> tuple[Head, tuple[int, str], str]:
+        """The head, and where the chain goes on: behind where it was, not where it is now, so that a cut end stays visible.
+
+        And what is wrong with the head, if it is not as somebody with a key has left it.
+        """
         with connection.pipeline():
             connection.execute("BEGIN")
             heads = connection.execute(_HEAD, binary=True)
@@ -211,14 +220,28 @@ class Chain:
         if row is None:
             connection.execute("ROLLBACK")
             raise AuditUnavailable("the head of the chain is gone from the database")
-        head = Head(*row)
+        head, (mac, key) = Head(*row[:-2]), row[-2:]
         if self._clock is not None:
             head = head._replace(now=self._clock())
         if self._begun is None:
-            self._begun = head.now
+            self._begun = head.now if head.signed else self._first_moment(connection, head.now)
         self._note_of(head.origin)
-        known = [(head.sequence, head.hash), self._noted, *([(last[0], last[1])] if last else [])]
-        return head, max(known, key=lambda one: one[0])
+        end = (last[0], last[1]) if last else (0, GENESIS)
+        trouble = ""
+        if (key == self.keys.public or (not key and end[0])) and not self.keys.made(
+            head.sequence, head.hash, mac
+        ):
+            trouble = "the keyed head was not of this log's key"
+        elif head.sequence <= end[0] and (head.sequence, head.hash) != end:
+            trouble = f"the keyed head was that of record {head.sequence}"
+        known = [*([] if trouble else [(head.sequence, head.hash)]), self._noted, end]
+        return head, max(known, key=lambda one: one[0]), trouble
+
+    @staticmethod
+    def _first_moment(connection: Connection, now: float) -> float:
+        """From which the time until the first checkpoint counts: processes that end soon sign, too."""
+        row = connection.execute(_FIRST, binary=True).fetchone()
+        return first_moment(row[0], now) if row else now
 
     def _start(self, connection: Connection, batch: Batch) -> tuple[int, str] | None:
         """What an earlier try of this batch stands behind; None when none has come through."""

@@ -24,14 +24,15 @@ class PostgresEvidence:
     """Inside of one transaction, so that all of it is of one moment."""
 
     must_be_noted = False  # a machine may look that has never written
+    was_begun = False  # the key may be that of other logs, too
 
     def __init__(
         self, connection: Connection, keys: SharedKeys | None, trusted: str, noted: tuple[int, str] | None
     ) -> None:
-        """`trusted`: the key that every checkpoint must be signed with; empty: any may be, and those not known are told."""
+        """`trusted`: the keys, with blanks between them, that all must be signed with; none: any may be, and those not known are told."""
         self._connection = connection
         self._keys = keys
-        self._trusted = trusted
+        self._trusted = frozenset(trusted.split())
         self._noted = noted
         row = connection.execute("SELECT origin, sequence, hash, mac, key FROM awf.audit_head").fetchone()
         self._head = row
@@ -50,10 +51,14 @@ class PostgresEvidence:
         _, sequence, said, mac, key = self._head
         if not sequence and not key:
             return StoredHead(sequence, said, is_ours=True)
-        if self._keys is None or key != self._keys.public:
+        if self.trusts(key) is False:
+            return StoredHead(sequence, said, is_ours=False, key=key)
+        if (
+            self._keys is None or key != self._keys.public
+        ):  # its mark can only be made, and checked, with the secret one
             return StoredHead(sequence, said, None, key)
         ours = hmac.compare_digest(self._keys.mac(sequence, said).encode(), mac.encode())
-        return StoredHead(sequence, said, ours, key)
+        return StoredHead(sequence, said, ours)
 
     def noted(self) -> tuple[int, str] | None:
         return self._noted
@@ -68,14 +73,14 @@ class PostgresEvidence:
         return {one for (one,) in self._connection.execute("SELECT sequence FROM awf.audit_open_calls")}
 
     def checkpoints(self) -> Iterator[AuditCheckpoint]:
-        after = -1
+        after = -(1 << 63)  # whatever somebody has made of a number
         while page := read_checkpoints(self._connection, self.origin, after, _PAGE):
             yield from page
             after = page[-1].size
 
     def trusts(self, key: str) -> bool | None:
         if self._trusted:
-            return key == self._trusted
+            return key in self._trusted
         return True if self._keys is not None and key == self._keys.public else None
 
     def damage(self) -> Iterator[str]:

@@ -27,8 +27,8 @@ __all__ = ["PostgresJournal"]
 
 _encoder = msgspec.json.Encoder()
 _INSERT = (
-    "INSERT INTO awf.runs (id, workflow, source, status, started_at, inputs, parent, cwd, owner, digest, definition)"
-    " VALUES (%s,%s,%s,'running',%s,%s,%s,%s,%s,%s,%s)"
+    "INSERT INTO awf.runs (id, workflow, source, status, started_at, inputs, parent, cwd, context, owner, digest, definition)"
+    " VALUES (%s,%s,%s,'running',%s,%s,%s,%s,%s,%s,%s,%s)"
     " ON CONFLICT (id) DO UPDATE SET id=excluded.id WHERE awf.runs.owner=excluded.owner"  # written twice, but by us
 )
 _TAKE = (
@@ -58,6 +58,7 @@ class PostgresJournal:
             json.dumps(masker.map_struct(record.inputs, masker.seal)),
             record.parent,
             record.cwd,
+            record.context,
             claim.token,
             definition.digest,
             _encoder.encode(definition),

@@ -35,6 +35,7 @@ _SOON_SECONDS = 0.02  # how long an event may wait for company
 _PATIENCE_SECONDS = 60.0  # how long a database may be gone before runs stop
 _HURRY_SECONDS = 10.0  # the same for one that is about to end
 _ANSWER_SECONDS = 60.0  # how long a server may be silent before it is taken for gone
+_HURRIED_ANSWER_SECONDS = 5.0  # the same for one that is about to end
 _PAUSE_SECONDS = (0.05, 2.0)
 _NOT_OWNER = "AW001"
 _RECORD = (
@@ -82,6 +83,8 @@ class Link:
         self._failed: dict[Claim, AwfError] = {}
         self._pumping: asyncio.Task[None] | None = None
         self._patience = _PATIENCE_SECONDS
+        self._hurried = False
+        self._answering: asyncio.Timeout | None = None
         self._gone_since: float | None = None
         self._looking: asyncio.Future[Any] | None = None
         self._was_connected = False
@@ -221,28 +224,43 @@ class Link:
     async def _patiently(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         pause = _PAUSE_SECONDS[0]
         while True:
+            began = self._loop.time()
             try:
-                async with asyncio.timeout(_ANSWER_SECONDS):
-                    result = await work(await self._connected())
+                return await self._answered(work)
             except Exception as error:
-                if not is_passing(error) or self._is_hopeless():
+                if not is_passing(error) or self._is_hopeless(began):
                     raise
                 await self._drop()
-            else:
-                self._gone_since = None
-                return result
             await asyncio.sleep(pause)
             pause = min(pause * 2, _PAUSE_SECONDS[1])
 
-    def _is_hopeless(self) -> bool:
+    async def _answered(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        if self._hurried and self._gone_since is not None and self._is_hopeless(self._gone_since):
+            raise TimeoutError  # each one that tries would wait for as long again
+        try:
+            async with asyncio.timeout(
+                _HURRIED_ANSWER_SECONDS if self._hurried else _ANSWER_SECONDS
+            ) as self._answering:
+                result = await work(await self._connected())
+        finally:
+            self._answering = None
+        self._gone_since = None
+        return result
+
+    def _is_hopeless(self, began: float) -> bool:
         """All that stands in the line waits together: the last of it no longer than the first."""
+        now = self._loop.time()
         if self._gone_since is None:
-            self._gone_since = self._loop.time()
-        return self._loop.time() > self._gone_since + self._patience
+            self._gone_since = began if self._hurried else now
+        return now > self._gone_since + self._patience
 
     def hurry(self) -> None:
-        """This process is to end: a database that is gone is not waited for any longer than a moment."""
+        """This process is to end: a database that is gone, or silent, is not waited for any longer than a moment."""
+        self._hurried = True
         self._patience = _HURRY_SECONDS
+        if self._answering is not None:
+            soon = self._loop.time() + _HURRIED_ANSWER_SECONDS
+            self._answering.reschedule(min(soon, self._answering.when() or soon))
 
     async def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:

@@ -8,6 +8,7 @@ import click
 
 from awf.interfaces.cli.options import (
     echo_json,
+    echo_lines,
     listing_options,
     make_app,
     person_name,
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from awf.domain.ports.run_store import OpenQuestion
 
+_SAID = {"reject": "denied", "run": "approved for this run", "once": "approved"}
+
 
 @click.command()
 @run_id_argument
@@ -31,8 +34,9 @@ if TYPE_CHECKING:
 @storage_option
 @listing_options()
 def command(run_id: str, step: str, outcome: str, text: str | None, storage: str | None, output: str) -> int:
-    """Answer what RUN is waiting for; STEP tells which question, when there are several."""
+    """Answer what RUN is waiting for; STEP (or the id of a question) tells which, when there are several."""
     from awf.domain.errors import AwfError
+    from awf.domain.plain_sight import spelled_out
     from awf.domain.ports.durability import Message
 
     store = make_app(storage=storage).store
@@ -52,11 +56,14 @@ def command(run_id: str, step: str, outcome: str, text: str | None, storage: str
             hint=f"awf status {run.id}",
         )
     if output == "json":
-        echo_json({"run_id": run.id, "step": question.step, "path": question.path, **payload})
-    else:
-        print(
-            f"{question.path}: {text if question.kind == 'input' else {'reject': 'denied', 'run': 'approved for this run', 'once': 'approved'}[outcome]}"
+        asked = {"id": question.topic, "message": question.message}
+        echo_json(
+            {"run_id": run.id, "step": question.step, "path": question.path, **payload, "question": asked}
         )
+    else:
+        print(f"{question.path}: {text if question.kind == 'input' else _SAID[outcome]}")
+        if question.kind == "approval" and question.message:
+            echo_lines([f"  {spelled_out(question.message)}"])  # so that nobody takes it for another one
     if not store.goes_on(run.id):
         click.echo(f"The run is not running now; continue it with  awf resume {run.id}", err=True)
     return 0
@@ -65,7 +72,7 @@ def command(run_id: str, step: str, outcome: str, text: str | None, storage: str
 def _choose(questions: Sequence[OpenQuestion], step: str, run_id: str) -> OpenQuestion:
     from awf.domain.errors import AwfError
 
-    found = [question for question in questions if not step or step in {question.step, question.path}]
+    found = [one for one in questions if not step or step in {one.step, one.path, one.topic}]
     if not found:
         raise AwfError(
             "USER.RUN.NOTHING_WAITING",
@@ -73,10 +80,16 @@ def _choose(questions: Sequence[OpenQuestion], step: str, run_id: str) -> OpenQu
             hint=f"awf status {run_id}",
         )
     if len(found) > 1:
-        names = ", ".join(question.path for question in found)
+        names = [_name(one, found) for one in found]
         raise AwfError(
             "USER.INPUT.USAGE",
-            f"{run_id} is waiting for several answers: {names}.",
-            hint=f"awf approve {run_id} {found[0].path}",
+            f"{run_id} is waiting for several answers: {', '.join(names)}.",
+            hint=f"awf approve {run_id} {names[0]}    (awf status {run_id} -o json tells what each is about)",
         )
     return found[0]
+
+
+def _name(question: OpenQuestion, among: Sequence[OpenQuestion]) -> str:
+    """An agent may make several calls at once, all in one step."""
+    alone = [one.path for one in among].count(question.path) == 1
+    return question.path if alone else question.topic

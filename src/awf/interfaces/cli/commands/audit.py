@@ -112,26 +112,36 @@ def show_record(sequence: int, storage: str | None, output: str) -> int:
 
 @command.command("verify")
 @click.argument("file", required=False, metavar="[FILE]")
-@click.option("--key", default="", metavar="KEY", help="The public key to trust, or a file with it.")
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="KEY",
+    help="A public key to trust, or a file with one or several; again for more.",
+)
 @click.option("--witness", default="", metavar="FILE", help="Checkpoints that were kept elsewhere.")
 @storage_option
 @listing_options()
-def verify_audit(file: str | None, key: str, witness: str, storage: str | None, output: str) -> int:
+def verify_audit(
+    file: str | None, keys: tuple[str, ...], witness: str, storage: str | None, output: str
+) -> int:
     """Look at every record and signature; with FILE at an export (jsonl) instead of the log.
 
     Ends with status 3 and the place when anything was changed, removed, moved or cut off.
     """
     from awf.interfaces.cli.rendering.audit_lines import report_lines
 
-    public = _key(key)
+    public = " ".join(map(_key, keys))
     if witness and not os.path.isfile(witness):
         raise _missing(witness)
+    if witness and file is not None:
+        raise click.UsageError("--witness is for the log; an export has its checkpoints in it.")
     if file is not None:
         report = _verified_file(file, public)
     else:
         app = _with_audit(storage)
         report = _asked(app, lambda: app.audit.verify(public_key=public, witness=witness))
-    _require_sound(report)
+    _require_sound(report, "awf audit export --file FILE writes it anew." if file is not None else "")
     if output == "json":
         echo_json(report)
     else:
@@ -256,11 +266,11 @@ def _moment(age: str, option: str) -> float:
 
 
 def _key(given: str) -> str:
-    """The key itself, or what a file says."""
+    """The key itself, or what a file says: one in each line."""
     if not given or not os.path.isfile(given):
         return given
     with open(given, encoding="ascii", errors="replace") as stream:
-        return stream.read(4096).strip()
+        return stream.read(65536).strip()
 
 
 def _verified_file(file: str, public: str) -> AuditReport:
@@ -290,7 +300,7 @@ def _not_written(target: str, error: OSError) -> Exception:
     )
 
 
-def _require_sound(report: AuditReport) -> None:
+def _require_sound(report: AuditReport, hint: str = "") -> None:
     from awf.domain.errors import AwfError
 
     if report.is_sound:
@@ -305,5 +315,5 @@ def _require_sound(report: AuditReport) -> None:
     raise AwfError(
         "EXECUTION.AUDIT.BROKEN",
         "\n".join([f"The audit is not as it was written, from record {place} on.", *told, until]),
-        hint=f"awf audit show {max(1, place)}",
+        hint=hint or f"awf audit show {max(1, place)}",
     )

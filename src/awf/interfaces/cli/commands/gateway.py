@@ -86,7 +86,13 @@ def serve_gateway(
 
 
 @command.command("api")
-@_config_option
+@click.option(
+    "-c",
+    "--config",
+    default="",
+    metavar="FILE",
+    help="A gateway's file of which the gate's keys count; none when left out.",
+)
 @click.option("--stdio", is_flag=True, help="Serve the one program on standard input and output.")
 @click.option("--unix", default="", metavar="PATH", help="Listen on a Unix socket that only you may enter.")
 @click.option("--workspace", default="", metavar="DIR", help="Where servers work, instead of here.")
@@ -170,17 +176,21 @@ def call_tool(config: str, profile: str, tool: str, arguments: str, output: str)
     "given",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Who calls: user=bob, door=http …; label=confidential for one who knows secrets. Repeat for more.",
+    help="Who calls: user=bob, door=step …; label=confidential for one who knows secrets (else what it knows now). Repeat for more.",
 )
+@click.option("--shadow", is_flag=True, help="As `awf gateway serve --shadow` would decide.")
 @listing_options()
-def explain_decision(config: str, tool: str, arguments: str, given: tuple[str, ...], output: str) -> int:
-    """Say what the policy decides about a call, and which rules were asked. Nothing is called.
+def explain_decision(
+    config: str, tool: str, arguments: str, given: tuple[str, ...], shadow: bool, output: str
+) -> int:
+    """Say what the gate decides about a call, and which rules were asked. Nothing is called.
 
-    TOOL is a tool as `awf gateway tools` names it, or a built-in one, such as builtin:Bash.
+    TOOL is a tool as `awf gateway tools` names it, a built-in one, such as builtin:Bash, or something else that a
+    server is asked for, such as files:resources/read.
     """
     from awf.interfaces.cli.gateway_explaining import explain_call
 
-    seen = explain_call(config, tool, arguments, given)
+    seen = explain_call(config, tool, arguments, given, shadow=shadow)
     if output == "json":
         echo_json(seen.document())
     else:

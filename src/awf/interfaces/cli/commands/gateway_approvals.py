@@ -17,7 +17,7 @@ from awf.interfaces.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from awf.bootstrap import App
     from awf.domain.approval import Approval
@@ -42,7 +42,7 @@ def list_approvals(storage: str | None, output: str) -> int:
     elif not found:
         print("Nothing waits for an answer.")
     else:
-        echo_lines(line for approval in found for line in _lines(approval))
+        echo_lines(_plain(line for approval in found for line in _lines(approval)))
     return 0
 
 
@@ -76,7 +76,7 @@ def _decide(approval_id: str, storage: str | None, output: str, *, granted: bool
     if output == "json":
         echo_json(_document(approval))
     else:
-        echo_lines([f"{approval.approval_id}  {approval.tool_id}: {approval.status}"])
+        echo_lines(_plain([f"{approval.approval_id}  {approval.tool_id}: {approval.status}"]))
     return 0
 
 
@@ -86,11 +86,18 @@ def _document(approval: Approval) -> dict[str, Any]:
     return {**msgspec.to_builtins(approval), "status": approval.status}
 
 
+def _plain(lines: Iterable[str]) -> Iterator[str]:
+    """What an agent or a server wrote is seen as it is, and stays on its line."""
+    from awf.domain.plain_sight import spelled_out
+
+    return map(spelled_out, lines)
+
+
 def _lines(approval: Approval) -> Iterator[str]:
     asked = f"asked {moment(approval.asked_at)}" + (f" by {approval.client}" if approval.client else "")
     yield f"{approval.approval_id}  {approval.tool_id}"
     if approval.summary:
-        yield f"  {' '.join(approval.summary.split())}"
+        yield f"  {approval.summary}"
     if approval.reason or approval.rule:
         yield f"  {approval.reason}{f' (rule {approval.rule})' if approval.rule else ''}".rstrip()
     yield f"  {asked}, context {approval.context or '-'}, until {moment(approval.expires_at)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import signal
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,7 +11,13 @@ import click
 from awf.interfaces.cli.options import make_app, names_in, storage_option
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from awf.bootstrap import App
+
+_REST_SECONDS = 30.0  # from the end of the drain to that of the process, whatever does not answer
+_LAST_WORD_SECONDS = 1.0
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @click.command()
@@ -61,7 +69,6 @@ def command(concurrency: int, queues: str, tags: str, name: str, drain: int, **f
 
 async def _work(app: App, plan: dict[str, Any], drain: int) -> int:
     import asyncio
-    import signal
 
     from awf.bootstrap.workers import RunHost
 
@@ -72,11 +79,8 @@ async def _work(app: App, plan: dict[str, Any], drain: int) -> int:
         worker = host.worker(**plan)
         stop, hurry = asyncio.Event(), asyncio.Event()
 
-        def asked_to_stop() -> None:
-            (hurry if stop.is_set() else stop).set()
-
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, asked_to_stop)
+        loop = asyncio.get_running_loop()
+        _when_asked_to_stop(drain, lambda first: loop.call_soon_threadsafe((stop if first else hurry).set))
         await worker.start()
         tags = f", also those for {', '.join(worker.tags)}" if worker.tags else ""
         click.echo(f"worker {worker.name} takes runs from {', '.join(worker.queues)}{tags}", err=True)
@@ -85,6 +89,51 @@ async def _work(app: App, plan: dict[str, Any], drain: int) -> int:
     finally:
         await app.close()
     return 0
+
+
+def _when_asked_to_stop(drain: int, tell: Callable[[bool], object]) -> None:
+    """At SIGTERM and Ctrl+C, whatever the main thread waits for: the process ends in time in any case."""
+    import os
+    import threading
+
+    heard, noted = os.pipe()
+    os.set_blocking(noted, False)
+    threading.Thread(target=_hear, args=(heard, drain, tell), name="signals", daemon=True).start()
+    for number in _SIGNALS:
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(noted, warn_on_full_buffer=False)
+
+
+def _hear(signals: int, drain: int, tell: Callable[[bool], object]) -> None:
+    """`tell` is told of each that comes, and whether it is the first."""
+    import contextlib
+    import os
+    import select
+    import time
+
+    end, is_first = math.inf, True
+    while (left := end - time.monotonic()) > 0:
+        ready, _, _ = select.select([signals], [], [], None if left == math.inf else left)
+        for _ in filter(_SIGNALS.__contains__, os.read(signals, 64) if ready else b""):
+            end = min(end, time.monotonic() + _REST_SECONDS + (drain if is_first else 0))
+            with contextlib.suppress(RuntimeError):  # the loop is closed already
+                tell(is_first)
+            is_first = False
+    _leave_at_once()
+
+
+def _leave_at_once() -> None:
+    """As if it was killed: guards end the processes of its runs, and others take them over."""
+    import logging
+    import os
+    import threading
+
+    warn = logging.getLogger("awf.worker").warning
+    words = "something does not end in time; the worker goes, and others will see to what is left"
+    telling = threading.Thread(target=warn, args=(words,), daemon=True)
+    telling.start()
+    telling.join(_LAST_WORD_SECONDS)  # it may be the log that nobody reads
+    os._exit(0)
 
 
 def _leave_stuck_threads(status: int) -> None:

@@ -36,6 +36,9 @@ def _row(event: ToolAuditEvent) -> tuple[str, ...]:
     what = event.tool_id if event.kind == "call" else f"{event.kind} {event.tool_id}".rstrip()
     took = duration_text(event.duration_ms) if event.outcome in {"success", "failure"} else ""
     why = event.error or (event.reason if event.outcome != "success" else "")
+    if event.shadowed:
+        would = "asked" if event.shadowed == "allow_with_confirm" else "denied"
+        why = f"would be {would}: {event.rule or event.reason}"
     if event.by:
         why = f"{event.status} by {event.by}".lstrip() + (f": {why}" if why else "")
     return (

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from awf.domain.errors import InvalidWorkflowError
+from awf.domain.problem import as_note
 from awf.interfaces.cli.rendering.figures import counted
 from awf.interfaces.cli.rendering.lines import Line, Span, Style, indented, line, line_text
 from awf.interfaces.cli.rendering.terminal_text import cell_width, cut, flat, neutral, text_lines
@@ -16,7 +17,14 @@ if TYPE_CHECKING:
     from awf.domain.errors import AwfError
     from awf.domain.problem import Place, Problem
 
-__all__ = ["error_document", "error_lines", "problem_lines", "problem_summary", "problems_document"]
+__all__ = [
+    "error_document",
+    "error_lines",
+    "problem_lines",
+    "problem_summary",
+    "problems_document",
+    "warning_line",
+]
 
 _SOURCE_CELLS = 120
 _LEAD = 40  # characters kept before the place in a very long line
@@ -27,6 +35,11 @@ def problem_lines(problems: Sequence[Problem], *, color: bool = False) -> list[s
     """Every problem with its place, its line and what to do; then how many there are."""
     shown = [said for problem in problems for said in _problem(problem)]
     return [line_text(said, color=color) for said in shown] + [problem_summary(problems)]
+
+
+def warning_line(problem: Problem) -> str:
+    """One that is told beside what was asked for."""
+    return neutral(f"warning: {as_note(problem)} [{problem.code}]")
 
 
 def problem_summary(problems: Sequence[Problem]) -> str:

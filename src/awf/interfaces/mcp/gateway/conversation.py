@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from awf.application.gateway.client import Client, Work
     from awf.application.gateway.gateway import Gateway
 
+    Headers = Mapping[str, str]
+
 __all__ = ["Conversation"]
 
 ENOUGH_OPEN = 500  # left, when more may come
@@ -45,7 +47,7 @@ class Conversation:
         *,
         key: str = "",
         profile: str = "",
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         is_behind: Callable[[], bool] = lambda: False,
     ) -> None:
         self.on_enough: Callable[[], object] = lambda: None
@@ -73,47 +75,48 @@ class Conversation:
     def pause(self) -> None:
         pass
 
-    def receive(self, data: bytes) -> None:
-        """Take one frame. Answers go out when they are ready."""
+    def receive(self, data: bytes, headers: Headers | None = None) -> None:
+        """Take one frame. Answers go out when they are ready. `headers`: of this frame, where each has its own."""
+        around = self._headers if headers is None else headers
         try:
             message = decoded(data)
         except RpcError as error:
             self._write(failure(None, error))
             return
         if isinstance(message, list):
-            self._batch(message)
+            self._batch(message, around)
         else:
-            self._take(message)
+            self._take(message, around)
 
     def refuse(self, error: RpcError) -> None:
         self._write(failure(None, error))
 
-    def _batch(self, messages: list[Any]) -> None:
+    def _batch(self, messages: list[Any], headers: Headers) -> None:
         if self._client is None or self._client.version != "2025-03-26" or not messages:
             error = RpcError(INVALID_REQUEST, "Invalid request: there are no batches here")
             self._write(failure(None, error))
             return
-        task = spawn(self._answer_all(messages), "answering a batch")
+        task = spawn(self._answer_all(messages, headers), "answering a batch")
         self._open[task] = task
         task.add_done_callback(lambda done: self._forget(done, done))
 
-    async def _answer_all(self, messages: list[Any]) -> None:
+    async def _answer_all(self, messages: list[Any], headers: Headers) -> None:
         """In their order; a batch is cancelled as a whole, with its client."""
         answers: list[bytes] = []
         for message in messages:
             if not isinstance(message, dict) or "id" not in message or "method" not in message:
-                self._take(message)
+                self._take(message, headers)
                 continue
             try:
                 checked_id(message, self._open)
             except RpcError as error:
                 answers.append(failure(None, error))
             else:
-                answers.append(await self._answered(message))
+                answers.append(await self._answered(message, headers))
         if answers:
             self._write(b"[" + b",".join(answers) + b"]")
 
-    def _take(self, message: Any) -> None:
+    def _take(self, message: Any, headers: Headers) -> None:
         if not isinstance(message, dict):
             self._write(failure(None, RpcError(INVALID_REQUEST, "Invalid request: not an object")))
         elif "method" not in message:
@@ -122,9 +125,9 @@ class Conversation:
         elif "id" not in message:
             self._notified(message)
         else:
-            self._requested(message)
+            self._requested(message, headers)
 
-    def _requested(self, message: dict[str, Any]) -> None:
+    def _requested(self, message: dict[str, Any], headers: Headers) -> None:
         try:
             request_id = checked_id(message, self._open)
         except RpcError as error:
@@ -134,19 +137,19 @@ class Conversation:
             text = f"Too many requests at once: {MOST_OPEN} wait for their answers."
             self._write(failure(request_id, RpcError(-32603, text)))
             return
-        if message["method"] == "tools/call" and self._begun(request_id, message):
+        if message["method"] == "tools/call" and self._begun(request_id, message, headers):
             return
-        task = self._open[request_id] = spawn(self._serve(request_id, message), "a request")
+        task = self._open[request_id] = spawn(self._serve(request_id, message, headers), "a request")
         task.add_done_callback(lambda done: self._forget(request_id, done))
 
-    def _begun(self, request_id: Any, message: dict[str, Any]) -> bool:
+    def _begun(self, request_id: Any, message: dict[str, Any], headers: Headers) -> bool:
         """A plain call is sent at once. What is not plain, or wrong, takes the usual way."""
         try:
             method, params, meta = request_parts(message)
             client = self._asking(method, meta)
         except RpcError:
             return False
-        exchange = Exchange(client, request_id, self, meta=meta, headers=self._headers)
+        exchange = Exchange(client, request_id, self, meta=meta, headers=headers)
         quick = self._gateway.begin_call(exchange, params, partial(self._told, request_id))
         if quick is None:
             return False
@@ -173,14 +176,14 @@ class Conversation:
         if self._emptied is not None and not self._open and not self._emptied.done():
             self._emptied.set_result(None)
 
-    async def _serve(self, request_id: Any, message: dict[str, Any]) -> None:
-        answer = await self._answered(message)
+    async def _serve(self, request_id: Any, message: dict[str, Any], headers: Headers) -> None:
+        answer = await self._answered(message, headers)
         task = asyncio.current_task()
         assert task is not None
         self._forget(request_id, task)  # with its answer a client may use the id again
         self._write(answer)
 
-    async def _answered(self, message: dict[str, Any]) -> bytes:
+    async def _answered(self, message: dict[str, Any], headers: Headers) -> bytes:
         request_id = message["id"]
         try:
             method, params, meta = request_parts(message)
@@ -189,7 +192,7 @@ class Conversation:
             if method == "initialize":
                 return success(request_id, await self._initialize(params))
             client = self._asking(method, meta)
-            exchange = Exchange(client, request_id, self, meta=meta, headers=self._headers)
+            exchange = Exchange(client, request_id, self, meta=meta, headers=headers)
             return success(request_id, await self._gateway.answer(exchange, method, params))
         except RpcError as error:
             return encode({"jsonrpc": "2.0", "id": request_id, "error": error_of(error)})

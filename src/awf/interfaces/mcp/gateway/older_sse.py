@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from awf.application.gateway.origins import CONTEXT_HEADER
 from awf.domain.mcp import INVALID_REQUEST, RpcError
 from awf.domain.ports.http_server import HttpReply
 from awf.interfaces.mcp.gateway.conversation import Conversation
@@ -65,7 +66,8 @@ class OlderSse:
         found = self._conversations.get(request.query.get("session_id", ""))
         if found is None or found[1] != key:
             return refusal(404, RpcError(INVALID_REQUEST, "Session not found: its stream has ended."))
-        found[0].receive(request.body)
+        # The context that a message names counts for it; else that of the stream.
+        found[0].receive(request.body, request.headers if CONTEXT_HEADER in request.headers else None)
         return HttpReply(202, (("Content-Type", "text/plain"),), b"Accepted")
 
     def pulse(self) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from awf.bootstrap.gateways import GatewayHouse
     from awf.domain.gateway_file import Listen
     from awf.domain.ports.http_server import HttpServer
+    from awf.domain.problem import Problem
 
 __all__ = ["ServeOptions", "serve"]
 
@@ -72,6 +73,7 @@ class _Serving:
         house = GatewayHouse(self._app, self._options.config, shadow=self._options.shadow)
         for note in house.notes:
             _tell(note)
+        house.warn = _warn
         gateway = house.open(alone=streams is not None, shared=streams is None)
         self._handle_signals()
         try:
@@ -290,6 +292,10 @@ def _announce_page(house: GatewayHouse, gateway: Gateway, addresses: list[str]) 
     """With the key by which the gate knows that it is a person who answers; a browser keeps that part to itself."""
     key = f"#key={house.operator_key()}" if gateway.fleet.gate is not None else ""
     _tell(f"what goes on: http://{addresses[0]}/{key}")
+    if gateway.fleet.gate is not None and gateway.fleet.gate.lets_all_pass:
+        _tell(
+            "shadow mode: every call passes, and what would be refused or asked is recorded (awf audit list)"
+        )
 
 
 def _calm_collections() -> None:
@@ -315,6 +321,12 @@ def _report(error: AwfError) -> None:
     from awf.interfaces.cli.failure import report_failure
 
     report_failure(error, [])
+
+
+def _warn(problem: Problem) -> None:
+    from awf.interfaces.cli.rendering.problems import warning_line
+
+    _tell(warning_line(problem))
 
 
 def _tell(text: str) -> None:

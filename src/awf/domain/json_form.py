@@ -1,0 +1,58 @@
+"""Whether a value can be said in JSON at all. What came as a message can; what a program hands over need not."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["without_json_form"]
+
+_encode = msgspec.json.Encoder().encode
+
+
+def without_json_form(value: Any) -> str:
+    """What in it has no JSON form, and where; empty when all of it has one. Never raises."""
+    try:
+        encoded = _encode(value)
+    except RecursionError:
+        return "it is nested too deeply"
+    except Exception as error:  # noqa: BLE001  whatever it is, it cannot be sent
+        return next(_found(value), "") or str(error).split("\n", 1)[0]
+    # Numbers that are none are written as null, so that without one there are none.
+    return next(_found(value), "") if b"null" in encoded else ""
+
+
+def _found(value: Any) -> Iterator[str]:
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), value)]
+    for path, one in waiting:  # grows meanwhile; ends, since it is not nested too deeply
+        if isinstance(one, str):
+            if _is_broken(one):
+                yield f"{_shown(path)}a text has half of a surrogate pair in it"
+        elif isinstance(one, float):
+            if not isfinite(one):
+                yield f"{_shown(path)}{one} is no number of JSON"
+        elif isinstance(one, dict):
+            if any(isinstance(key, str) and _is_broken(key) for key in one):
+                yield f"{_shown(path)}a name has half of a surrogate pair in it"
+            waiting += [((*path, str(key)), inner) for key, inner in one.items()]
+        elif isinstance(one, list | tuple):
+            waiting += [((*path, str(at)), inner) for at, inner in enumerate(one)]
+
+
+def _is_broken(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _shown(path: tuple[str, ...]) -> str:
+    if not path:
+        return ""
+    return ".".join(path).encode("utf-8", "backslashreplace").decode() + ": "

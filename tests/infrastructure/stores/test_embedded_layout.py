@@ -1,0 +1,28 @@
+"""The embedded store of an older version is brought up to date, with everything in it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+
+import awf.infrastructure.stores.database as layout
+from awf.infrastructure.stores.database import Database
+from awf.infrastructure.stores.runs import SqliteRunStore
+
+
+def test_a_store_from_before_contexts_keeps_its_runs(tmp_path):
+    first = os.path.join(os.path.dirname(layout.__file__), "migrations", "0001_runs.sql")
+    connection = sqlite3.connect(tmp_path / "awf.db")
+    with open(first, encoding="utf-8") as stream:
+        connection.executescript(f"{stream.read()} PRAGMA user_version = 1;")
+    connection.execute(
+        "INSERT INTO runs (id, workflow, source, status, started_at, definition) VALUES ('r1','w','w.yaml','completed',1.0,'{}')"
+    )
+    connection.commit()
+    connection.close()
+    database = Database(str(tmp_path))
+    try:
+        kept = SqliteRunStore(database).find("r1")
+        assert (kept.id, kept.workflow, kept.context) == ("r1", "w", "")
+    finally:
+        database.close()
