@@ -111,8 +111,10 @@ async def linux_runner():
     await runner.close()
 
 
-# `sh lasting NAME` stays; `sh deaf NAME` does not even listen to SIGTERM. They write their process id to NAME.
+# `sh lasting NAME` stays; `sh deaf NAME` does not even listen to SIGTERM; `sh restless NAME` is in the middle of an
+# exec most of the time. They write their process id to NAME.
 SCRIPTS = {
+    "restless": "[ -s $1 ] || echo $$ > $1; exec sh restless $1",
     "lasting": "echo $$ > $1; exec sleep 1000",
     "deaf": "trap '' TERM; echo $$ > $1; while :; do sleep 0.01; done",
 }

@@ -74,9 +74,9 @@ async def test_when_awf_is_killed_its_commands_end(own, portable, tmp_path, unti
 
 
 async def test_when_awf_is_killed_escaped_daemons_end(own, tmp_path, until, number_in, is_alive):
-    script = "setsid sh lasting pid1 & setsid sh deaf pid2 & wait"
+    script = "setsid sh lasting pid1 & setsid sh deaf pid2 & setsid sh restless pid3 & wait"
     owner = own(script, "linux")
-    pids = [await until(lambda n=name: number_in(tmp_path / n)) for name in ("pid1", "pid2")]
+    pids = [await until(lambda n=name: number_in(tmp_path / n)) for name in ("pid1", "pid2", "pid3")]
 
     owner.kill()
 

@@ -195,3 +195,15 @@ async def test_every_escaped_daemon_is_reaped_by_the_time_the_command_is_over(
         outcome = await linux_runner.run(shell(DAEMON), sink)
         assert (outcome.leftovers, held()) == (1, before)
         (tmp_path / "daemon").unlink()
+
+
+@linux_only
+@pytest.mark.race
+async def test_an_escaped_daemon_in_the_middle_of_an_exec_is_found_and_ended(
+    linux_runner, shell, sink, is_alive, tmp_path, number_in
+):
+    # It shows no environment at such a moment, and is none the less ours.
+    for _ in range(60):
+        outcome = await linux_runner.run(shell(DAEMON.replace("lasting", "restless")), sink)
+        assert (outcome.leftovers, is_alive(number_in(tmp_path / "daemon"))) == (1, False)
+        (tmp_path / "daemon").unlink()

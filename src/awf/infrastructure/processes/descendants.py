@@ -22,7 +22,7 @@ __all__ = ["TOKEN_VARIABLE", "Descendants", "adopt_orphans", "household"]
 
 TOKEN_VARIABLE = "AWF_PROCESS_TOKEN"  # noqa: S105  an identity, not a secret
 PR_SET_CHILD_SUBREAPER = 36
-PF_EXITING = 4
+GROUP, FIRST_OF_CODE, FIRST_OF_STACK = 2, 23, 25  # places in what `_status` gives
 
 
 class Household:
@@ -72,20 +72,29 @@ class Descendants:
     def __init__(self, pgid: int, token: str) -> None:
         self.pgid = pgid
         self._mark = f"{TOKEN_VARIABLE}={token}".encode()
+        self._told: set[int] = set()
 
     def any_left(self) -> bool:
-        orphans = household.orphans()
-        return any(self._marked(pid) or _is_dying(pid) for pid in orphans) or _kill(os.killpg, self.pgid, 0)
+        return any(map(self._may_be_ours, household.orphans())) or _kill(os.killpg, self.pgid, 0)
 
     def signal_group(self, *signals: int) -> None:
         for number in signals:
             _kill(os.killpg, self.pgid, number)
 
     def signal_escaped(self, *signals: int) -> int:
-        return _signal_each([pid for pid, pgid in self._living() if pgid != self.pgid], signals)
+        return self._signal([pid for pid, pgid in self._living() if pgid != self.pgid], signals)
+
+    def signal_newcomers(self, *signals: int) -> int:
+        orphans = [pid for pid in household.orphans() if pid not in self._told and self._marked(pid)]
+        return self._signal([pid for pid in orphans if int(_status(pid)[GROUP]) != self.pgid], signals)
 
     def signal_all(self, *signals: int) -> int:
-        return _signal_each([pid for pid, _ in self._living()], signals)
+        return self._signal([pid for pid, _ in self._living()], signals)
+
+    def _signal(self, pids: list[int], signals: tuple[int, ...]) -> int:
+        self._told.update(pids)
+        reached = [[_kill(os.kill, pid, number) for number in signals] for pid in pids]
+        return sum(first for first, *_ in reached)
 
     def _living(self) -> Iterator[tuple[int, int]]:
         """Every process with our group or our mark. Reads all of /proc: only for when something is left."""
@@ -93,13 +102,24 @@ class Descendants:
             if not name.isdigit():
                 continue
             pid = int(name)
-            state, _, pgid, *_ = _status(pid)
-            if state not in b"ZX" and (int(pgid) == self.pgid or self._marked(pid)):
-                yield pid, int(pgid)
+            status = _status(pid)
+            pgid = int(status[GROUP])
+            if status[0] not in b"ZX" and (pgid == self.pgid or self._marked(pid)):
+                yield pid, pgid
+
+    def _may_be_ours(self, pid: int) -> bool:
+        """Also of one whose environment cannot be seen for now: it is dying, or in the middle of an exec."""
+        memory = _memory(pid)
+        environment = _environment(pid)
+        if environment:
+            return self._names_us(environment)
+        return memory is None or memory != _memory(pid)
 
     def _marked(self, pid: int) -> bool:
-        environment = b"\0" + _contents(f"/proc/{pid}/environ")
-        return b"\0" + self._mark in environment
+        return self._names_us(_environment(pid))
+
+    def _names_us(self, environment: bytes) -> bool:
+        return b"\0" + self._mark in b"\0" + environment
 
 
 def _children_file() -> str:
@@ -119,14 +139,22 @@ def _is_living_orphan(pid: int) -> bool:
         return False
 
 
-def _is_dying(pid: int) -> bool:
-    """It has let go of its environment already, so that nobody can tell whose it was, but is not dead yet."""
-    return int(_status(pid)[6]) & PF_EXITING != 0
+def _environment(pid: int) -> bytes:
+    return _contents(f"/proc/{pid}/environ")
+
+
+def _memory(pid: int) -> tuple[bytes, bytes] | None:
+    """Tells its memory from that before and after an exec. None without one: dying, or half-way through an exec.
+
+    The kernel notes where the code is after it has noted where the environment is.
+    """
+    status = _status(pid)
+    return None if status[FIRST_OF_CODE] == b"0" else (status[FIRST_OF_CODE], status[FIRST_OF_STACK])
 
 
 def _status(pid: int) -> list[bytes]:
-    """State, parent, group, session, terminal, its group, flags; of one that is gone, what stands for nothing."""
-    return _contents(f"/proc/{pid}/stat").rpartition(b")")[2].split() or [b"X", *[b"0"] * 6]
+    """What the kernel tells from the third field on; of one that is gone, what stands for nothing."""
+    return _contents(f"/proc/{pid}/stat").rpartition(b")")[2].split() or [b"X", *[b"0"] * FIRST_OF_STACK]
 
 
 def _contents(path: str) -> bytes:
@@ -142,11 +170,6 @@ def _contents(path: str) -> bytes:
     finally:
         os.close(fd)
     return b"".join(parts)
-
-
-def _signal_each(pids: list[int], signals: tuple[int, ...]) -> int:
-    reached = [[_kill(os.kill, pid, number) for number in signals] for pid in pids]
-    return sum(first for first, *_ in reached)
 
 
 def _kill(send: Callable[[int, int], None], target: int, number: int) -> bool:

@@ -120,6 +120,8 @@ class Ending:
             self._force()  # again and again: something may have been born in between
         elif self._stage is Stage.ASKED and not self._main_runs and not self._escaped_asked:
             self._ask_escaped()
+        elif self._escaped_asked:
+            self.leftovers += self._kin.signal_newcomers(*ASK)
         elif late:
             self._ask()
         self._come_back()

@@ -55,11 +55,12 @@ tell() {
     for number in $groups; do kill -s "$1" -- "-$number"; done 2>/dev/null
     for number in $(marked); do kill -s "$1" "$number"; done 2>/dev/null
 }
-anyone() {
+seen() {
     for number in $groups; do kill -s 0 -- "-$number" 2>/dev/null && return 0; done
     [ -n "$(marked)" ]
 }
 pause() { sleep 0.1 2>/dev/null || sleep 1; }
+anyone() { seen || { pause && seen; }; }  # in the middle of an exec a process shows no environment
 for number in $(marked); do groups="$groups$number "; done  # a command that was not noted yet leads its group
 anyone || leave
 tell TERM

@@ -22,6 +22,10 @@ class Kin(Protocol):
         """Those outside the group; how many there were."""
         ...
 
+    def signal_newcomers(self, *signals: int) -> int:
+        """Those outside the group that were not seen when the others were signalled."""
+        ...
+
     def signal_all(self, *signals: int) -> int: ...
 
 
@@ -42,6 +46,9 @@ class ProcessGroup:
             self._reaches(number)
 
     def signal_escaped(self, *_signals: int) -> int:
+        return 0
+
+    def signal_newcomers(self, *_signals: int) -> int:
         return 0
 
     def signal_all(self, *signals: int) -> int:
