@@ -123,8 +123,6 @@ class GateRooms:
 
         app = self._app
         home = app.environment.get("HOME", "")
-        if not to_ask:
-            self._follow(file)
         redactor = self._redactor(file)
         parts = GateParts(
             keys=file,
@@ -143,7 +141,10 @@ class GateRooms:
             around=lambda folder: RealPaths(os.path.join(app.cwd, folder), home),
             networked=rules_named(file.sandbox, file.sandbox.bash).network,
         )
-        return Gate(parts)
+        gate = Gate(parts)
+        if not to_ask:
+            self._follow(file)  # as the last of all: a file that is refused changes nothing
+        return gate
 
     def _follow(self, file: GatewayFile) -> None:
         """What is shared goes by the latest file."""
@@ -162,9 +163,8 @@ class GateRooms:
 
         return Redactor(self._app.masker, keys=file.redaction.names, patterns=file.redaction.patterns)
 
-    async def configured(self, path: str) -> None:
+    async def configured(self, path: str, digest: str) -> None:
         """That this file counts from now on is part of the record."""
-        digest = _digest(path)
         if digest != self._configured:
             self._configured = digest
             details = {"file": os.path.relpath(path, self._app.cwd), "sha256": digest}
@@ -201,8 +201,3 @@ class GateRooms:
         context = app.environment.get("AWF_CONTEXT") or f"mcp-serve:{place_of(app.cwd)}"
         holder = Holder(app.cwd, app.environment.get("USER", ""), context)
         return Origin(context=context, door="mcp-serve", holder=holder)
-
-
-def _digest(path: str) -> str:
-    with open(path, "rb") as stream:
-        return hashlib.sha256(stream.read()).hexdigest()

@@ -79,6 +79,8 @@ class GatewayHouse:
         self._gateway: Gateway | None = None
         self._hears = False  # of labels that change
         self._told: set[Problem] = set()
+        self._digest = ""
+        self.seen: Any = None  # the fingerprint of what was read last
         self.warn: Callable[[Problem], None] = _log_warning
         self.file = self.read()
         self.walls = self._walls(self.file)
@@ -89,6 +91,8 @@ class GatewayHouse:
         from awf.infrastructure.yaml_files.config_file import read_record
         from awf.infrastructure.yaml_files.nodes import parse_yaml
 
+        self.seen = self.fingerprint()  # before it is read: what changes meanwhile is read again
+        digest = _digest(self.path) if self.seen else ""
         loaded, self.notes = load_gateway(
             self.path,
             read=read_record,
@@ -99,6 +103,7 @@ class GatewayHouse:
         )
         for name, value in loaded.secrets.items():
             self._app.masker.add(name, value)
+        self._digest = digest
         return _shadowed(loaded.file) if self._shadow else loaded.file
 
     def check_profile(self, profile: str) -> None:
@@ -232,7 +237,7 @@ class GatewayHouse:
     async def configured(self) -> None:
         """Which file counts from now on is recorded, as long as anything is."""
         if self._app.gate_rooms.recorder.log is not None:
-            await self._app.gate_rooms.configured(self.path)
+            await self._app.gate_rooms.configured(self.path, self._digest)
 
     def gate_to_ask(self) -> Gate:
         """What would be decided; nothing is called, and nothing recorded."""
@@ -303,8 +308,9 @@ class GatewayHouse:
         return Walls(self._app, file.sandbox, [os.path.abspath(self.path)])
 
     def admission(
-        self, listen: Listen, addresses: Sequence[str], is_open: Callable[[str], bool]
+        self, file: GatewayFile, listen: Listen, addresses: Sequence[str], is_open: Callable[[str], bool]
     ) -> Admission:
+        """Raises `AwfError` where what the file refers to is not usable."""
         from awf.application.gateway.admission import Admission
 
         verifier = None
@@ -313,14 +319,14 @@ class GatewayHouse:
 
             folder = os.path.dirname(os.path.abspath(self.path))
             verifier = verifier_for(listen.oauth, self._app.http(), folder)
-        return Admission(listen, addresses, verifier, time.monotonic, is_open, self._naming_key(listen))
+        return Admission(listen, addresses, verifier, time.monotonic, is_open, self._naming_key(file, listen))
 
-    def _naming_key(self, listen: Listen) -> bytes:
+    def _naming_key(self, file: GatewayFile, listen: Listen) -> bytes:
         """By which tokens without a name are known to the gate, today and tomorrow. Raises `AwfError`."""
         from awf.bootstrap.gates import gate_is_wanted
 
         unnamed = bool(listen.tokens) and isinstance(listen.tokens, list)
-        return self.operator_key().encode() if unnamed and gate_is_wanted(self.file) else b""
+        return self.operator_key().encode() if unnamed and gate_is_wanted(file) else b""
 
     def http_server(self, handler: HttpHandler, quick: QuickHandler, listen: Listen) -> HttpServer:
         from awf.domain.ports.http_server import ServerLimits
@@ -355,6 +361,15 @@ class GatewayHouse:
                 walls.check(server.sandbox)
         self.walls = walls  # of servers that are started from now on
         return file
+
+
+def _digest(path: str) -> str:
+    """Empty where it cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            return hashlib.sha256(stream.read()).hexdigest()
+    except OSError:
+        return ""
 
 
 def _log_warning(problem: Problem) -> None:

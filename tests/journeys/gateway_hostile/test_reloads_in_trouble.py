@@ -69,6 +69,21 @@ def test_an_override_that_does_not_fit_is_refused_on_reload_and_leaves_no_proces
     stage.until(lambda: len(house.villains()) == 1, "the end of the process that is not needed")
 
 
+def test_keys_that_are_not_there_are_refused_on_reload_and_nothing_is_exchanged(house, stage):
+    before = house.client.tools()
+    oauth = {"issuer": "https://id.example.org", "audience": "http://gateway", "jwks_file": "gone.json"}
+    house.configure({"mcpServers": {"new": stage.villain(tools=["echo"])}, "listen": {"oauth": oauth}})
+    refused(house, "gone.json")
+    assert (house.client.tools(), list(house.client.servers())) == (before, ["bad"])
+
+
+def test_what_changes_while_servers_are_still_awaited_is_taken_over(opened, stage):
+    house = opened({"mcpServers": {"bad": stage.villain(), "slow": stage.villain("deaf")}}, settled=False)
+    house.configure({"mcpServers": {"bad": stage.villain(tools=["echo"])}})
+    house.until_said("the configuration was taken over: 1 tools")
+    assert house.client.tools() == ["echo"]
+
+
 def test_a_file_that_is_gone_changes_nothing_until_it_is_asked_for(house):
     house.config.unlink()
     house.is_well()

@@ -175,6 +175,7 @@ class Fleet:
             await self._until_settled(wanted)
             checked = self._checked(file, servers)
             view, problems = build_view(file, checked.offered, checked.withheld)
+            gate = None if problems else self._gate_of(file)
         except BaseException:
             await asyncio.gather(*(server.close() for server in added.values()))
             raise
@@ -182,8 +183,7 @@ class Fleet:
             await asyncio.gather(*(server.close() for server in added.values()))
             return problems
         gone = [server for name, server in self.servers.items() if name not in kept]
-        self.file, self.servers, self.problems = file, servers, []
-        self.gate = self._gate_of(file)
+        self.file, self.servers, self.problems, self.gate = file, servers, [], gate
         self._accept(checked)
         self._seen.clear()
         self._look_at_names()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from awf.application.gateway.gateway import Gateway
     from awf.bootstrap import App
     from awf.bootstrap.gateways import GatewayHouse
-    from awf.domain.gateway_file import Listen
+    from awf.domain.gateway_file import GatewayFile, Listen
     from awf.domain.ports.http_server import HttpServer
     from awf.domain.problem import Problem
 
@@ -131,7 +131,7 @@ class _Serving:
     # HTTP
 
     async def _over_http(self, house: GatewayHouse, gateway: Gateway) -> None:
-        listen = self._listen(house)
+        listen = self._listen(house.file)
         desk = house.desk(gateway)
         advertised = house.advertised(self._options.advertise)
         among = Among(house.replicas, house.http()) if house.replicas is not None else None
@@ -142,7 +142,7 @@ class _Serving:
         following: asyncio.Task[None] | None = None
         try:
             addresses = await self._open_door(server, listen, gateway)
-            door.admission = house.admission(listen, addresses, is_open_to_all)
+            door.admission = house.admission(house.file, listen, addresses, is_open_to_all)
             self._announce(house, gateway, addresses)
             if among is not None:
                 await among.enter(advertised, addresses)
@@ -169,8 +169,8 @@ class _Serving:
             if among is not None:
                 await among.close()
 
-    def _listen(self, house: GatewayHouse) -> Listen:
-        listen, options = house.file.listen, self._options
+    def _listen(self, file: GatewayFile) -> Listen:
+        listen, options = file.listen, self._options
         changes: dict[str, object] = {}
         if options.host is not None:
             changes["host"] = options.host
@@ -238,15 +238,14 @@ class _Serving:
         addresses: list[str] | None = None,
     ) -> None:
         """Look at the file now and then."""
-        seen, pins = house.fingerprint(), house.pins.load()
+        pins = house.pins.load()
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(TICK):
                     await self._reload.wait()
             now = house.fingerprint()
-            if self._reload.is_set() or (now != seen and now is not None):
+            if self._reload.is_set() or (now != house.seen and now is not None):
                 self._reload.clear()
-                seen = now
                 await self._take_over(house, gateway, door, addresses or [])
             with contextlib.suppress(AwfError):  # a store that is out of reach is told by calls
                 await house.look_at_levels()
@@ -259,16 +258,18 @@ class _Serving:
     async def _take_over(
         self, house: GatewayHouse, gateway: Gateway, door: HttpDoor | None, addresses: list[str]
     ) -> None:
+        """All of it or nothing: what can be refused comes before anything is exchanged."""
         gated = gateway.fleet.gate is not None
         try:
             file = house.read_again()
+            admission = house.admission(file, self._listen(file), addresses, is_open_to_all) if door else None
             problems = await gateway.fleet.reload(file)
             if problems:
                 raise house.located(problems)
             house.file = file
+            if door is not None and admission is not None:
+                door.admission = admission
             await house.configured()
-            if door is not None:
-                door.admission = house.admission(self._listen(house), addresses, is_open_to_all)
         except AwfError as error:
             house.book.reloaded("error")
             house.book.changed()
