@@ -552,6 +552,23 @@ async def test_a_server_that_asks_something_itself_is_not_mistaken_for_the_gate(
     assert said(await visitor.ask("tools/call", {"name": "greet", **reply})) == "hello"
 
 
+async def test_what_a_new_server_asks_an_old_client_comes_without_known_secrets(house, gate):
+    gate.masker.add("KEY", "sk-live-0123456789")
+    wanted = {"method": "elicitation/create", "params": {"message": "Is it sk-live-0123456789?"}}
+
+    def ask(request):
+        given = request.params.get("inputResponses")
+        return text("done") if given else {"resultType": "input_required", "inputRequests": {"a": wanted}}
+
+    opened = await house(gate=gate, file={"policy": ASK_MAIL}, a=MemoryServer(modern=True).tool("x", ask))
+    visitor = await opened.visitor(capabilities=FORMS)
+    call = visitor.begin("tools/call", {"name": "x"})
+    question = await call.ear.until("elicitation/create")
+    visitor.answered(question, {"action": "accept", "content": {}})
+    assert question["params"] == {"message": "Is it ***?"}
+    assert said(await call.answer()) == "done"
+
+
 # -- another file ------------------------------------------------------------------------------------------------------
 
 

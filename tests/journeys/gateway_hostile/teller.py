@@ -24,11 +24,16 @@ TOOL = {
     "_meta": {"teller/hint": [KEY], KEY: 1},
 }
 PLAIN = {"name": "wait", "description": "Waits.", "inputSchema": {"type": "object"}}
+ASKING = {"name": "hesitate", "description": "Asks first.", "inputSchema": {"type": "object"}}
+QUESTION = {
+    "message": f"Is it {KEY}?",
+    "requestedSchema": {"type": "object", "properties": {"sure": {"type": "boolean", "description": KEY}}},
+}
 PROMPT = {"name": "ask", "description": KEY, "arguments": [{"name": "whom", "description": f"has {KEY}"}]}
 RESOURCE = {"uri": "door://front", "name": f"front {KEY}", "description": KEY, "mimeType": "text/plain"}
 TEMPLATE = {"uriTemplate": "door://{name}", "name": f"doors of {KEY}", "description": KEY}
 RESULTS = {
-    "tools/list": {"tools": [TOOL, PLAIN]},
+    "tools/list": {"tools": [TOOL, PLAIN, ASKING]},
     "prompts/list": {"prompts": [PROMPT]},
     "resources/list": {"resources": [RESOURCE], "_meta": {"teller/by": KEY}},
     "resources/templates/list": {"resourceTemplates": [TEMPLATE]},
@@ -49,6 +54,12 @@ def answer(method: str, params: dict) -> dict:
         right = given.get("key", KEY) == KEY
         said = f"{given['door']} is {'open' if right else 'shut'}"
         return {"result": {"content": [{"type": "text", "text": said}]}}
+    if method == "tools/call" and params.get("name") == "hesitate":
+        asking = {"jsonrpc": "2.0", "id": "sure", "method": "elicitation/create", "params": QUESTION}
+        print(json.dumps(asking), flush=True)
+        while (heard := json.loads(sys.stdin.readline())).get("id") != "sure":
+            pass
+        return {"result": {"content": [{"type": "text", "text": f"{heard['result']['action']}ed"}]}}
     if method == "tools/call":
         return {"error": {"code": -32000, "message": f"not with {KEY}", "data": {f"{KEY} was": [KEY]}}}
     wrong = {"code": -32603, "message": f"{method} needs {KEY}", "data": {KEY: KEY}}

@@ -64,6 +64,37 @@ def test_a_tool_whose_words_are_masked_can_be_called_and_its_default_still_count
     assert house.client.call("open", {"door": "front"}).text == "front is open"
 
 
+CAN_ASK = {"elicitation": {}}
+YES = {"action": "accept", "content": {"sure": True}}
+
+
+def test_what_it_asks_a_client_of_the_older_era_comes_without_it(opened, teller):
+    house = opened({"mcpServers": {"teller": teller}, "audit": {}})
+    session = house.client.session(capabilities=CAN_ASK)
+    with session.begun("tools/call", {"name": "hesitate", "arguments": {}}) as stream:
+        heard = stream.until(b"elicitation/create")
+        session.post({"jsonrpc": "2.0", "id": 1, "result": YES})
+        heard += stream.rest()
+    assert b"Is it ***?" in heard
+    assert b"accepted" in heard
+    assert SECRET.encode() not in heard
+
+
+def test_what_it_asks_a_client_of_the_newer_era_comes_without_it(opened, teller):
+    house = opened({"mcpServers": {"teller": teller}, "audit": {}})
+    asked = house.client.call("hesitate", capabilities=CAN_ASK)
+    clean(asked)
+    [(key, question)] = asked.result["inputRequests"].items()
+    assert question["params"]["message"] == "Is it ***?"
+    params = {
+        "name": "hesitate",
+        "arguments": {},
+        "inputResponses": {key: YES},
+        "requestState": asked.result["requestState"],
+    }
+    assert house.client.modern("tools/call", params, capabilities=CAN_ASK).text == "accepted"
+
+
 def test_another_key_is_no_change_of_a_definition_and_other_words_are(journey, teller):
     name = journey.write("gateway.yaml", json.dumps({"mcpServers": {"teller": teller}}))
     journey.awf("gateway", "tools", "--config", name).succeeded()

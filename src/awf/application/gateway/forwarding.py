@@ -107,7 +107,8 @@ class Forwarding:
             answers = {}
             for key, question in (asked if isinstance(asked, dict) else {}).items():
                 if isinstance(question, dict):
-                    answers[key] = await exchange.ask(str(question.get("method")), question.get("params"))
+                    about = server.cleaned(question.get("params"))
+                    answers[key] = await exchange.ask(str(question.get("method")), about)
             params = {key: value for key, value in params.items() if key != "requestState"}
             params["inputResponses"] = answers
             if "requestState" in result:

@@ -216,7 +216,7 @@ class Lane:
 
     async def asked(self, message: dict[str, Any], tag: object) -> dict[str, Any]:
         exchange = self._meant(tag)
-        method, params = message["method"], message.get("params")
+        method, params = message["method"], self._news.cleaned(message.get("params"))
         if exchange is None and self.owner is None:
             raise RpcError(METHOD_NOT_FOUND, f"Nobody here can answer {method}.")
         task = asyncio.current_task()
