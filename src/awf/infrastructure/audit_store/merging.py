@@ -251,9 +251,8 @@ class Merger:
         try:
             if not held_by_nobody(handle) or whole_lines(os.pread(handle, _CHUNK, at)):
                 return False
-            os.unlink(
-                os.path.join(self._database.folder, name)
-            )  # what is behind the last line end was never told to be safe
+            # What is behind the last line end was never told to be safe.
+            os.unlink(os.path.join(self._database.folder, name))
             return True
         finally:
             os.close(handle)
@@ -279,9 +278,6 @@ class Merger:
 
 def _gap(cause: str, name: str, now: float, **more: int) -> AuditEntry:
     """Somebody has changed a file, or what is noted about it; that is said for good."""
-    _log.error(
-        "The audit is not whole (%s): somebody has changed %s, or what is noted about it.", cause, name
-    )
     return AuditEntry(kind="audit_gap", created_at=now, details={"cause": cause, "spill": name, **more})
 
 
