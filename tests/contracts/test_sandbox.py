@@ -131,6 +131,17 @@ async def test_home_and_temporary_files_are_private_and_gone_afterwards(run, tmp
     assert [path.name for path in home.iterdir()] == ["letter"]
 
 
+@pytest.mark.parametrize("rules", [WORKSPACE, RESTRICTED], ids=lambda one: one.name)
+async def test_the_settings_of_the_kernel_can_be_changed_by_nobody_inside(run, rules):
+    """Root owns them, and needs no powers for them. They are opened only: a hole would be one in this machine."""
+    found = "find /proc -path '/proc/[0-9]*' -prune -o -type f -print 2>/dev/null"
+    known = "/proc/sys/kernel/core_pattern /proc/sys/vm/overcommit_memory /proc/sysrq-trigger"
+    said = await run(
+        f"for one in {known} $({found}); do (exec 3>>$one) 2>/dev/null && echo $one; done; true", rules
+    )
+    assert (said.text, said.exit_code) == ("", 0)
+
+
 async def test_extra_places_are_shown_as_the_profile_says(run, tmp_path):
     for name in ("library", "cache"):
         (tmp_path / name).mkdir()

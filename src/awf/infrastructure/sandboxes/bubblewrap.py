@@ -35,6 +35,7 @@ __all__ = ["Bubblewrap"]
 
 _JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
 _CHANGING = ("/etc/resolv.conf", "/etc/hosts")  # with the network that this machine is in
+_OF_THE_KERNEL = ("sys", "sysrq-trigger", "mtrr", "pressure", "fs", "scsi", "acpi")  # below /proc
 _ROOMY = 8 * 1024**3
 _SAFE_PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 
@@ -122,6 +123,7 @@ class Bubblewrap:
                 *self._system(layout, rules),
                 "--proc",
                 "/proc",
+                *_kernel_settings(),
                 "--dev",
                 "/dev",
                 *self._shown(rules, layout, grounds),
@@ -170,6 +172,12 @@ class Bubblewrap:
             if spot.path.startswith("/etc/"):
                 hold_place(self._etc, spot.path, folder=spot.folder)
         return self._etc
+
+
+def _kernel_settings() -> Iterator[str]:
+    """They can be read. Root owns them, also in here, and needs no powers to change them for the whole machine."""
+    for name in _OF_THE_KERNEL:
+        yield from ("--ro-bind-try", f"/proc/{name}", f"/proc/{name}")
 
 
 def _bind(spot: Spot) -> tuple[str, ...]:
