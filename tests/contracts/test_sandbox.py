@@ -224,6 +224,19 @@ async def test_a_program_that_does_not_exist_is_told_as_without_walls(wall, proj
     assert caught.value.code == "EXECUTION.COMMAND.NOT_FOUND"
 
 
+@pytest.mark.parametrize("rules", [WORKSPACE, RESTRICTED], ids=lambda one: one.name)
+@pytest.mark.parametrize("place", ["store/audit", "."])
+async def test_a_place_that_holds_the_audit_is_not_shown(run, project, rules, place):
+    with pytest.raises(AwfError) as caught:
+        await run("true", rules, secret=(str(project / place),))
+    assert caught.value.code == "USER.SANDBOX.STORAGE_IN_REACH"
+    assert "AWF_STORAGE" in caught.value.hint
+
+
+async def test_a_project_beside_the_audit_is_shown(run, project, tmp_path):
+    assert (await run("true", secret=(str(tmp_path / "storage/audit"),))).exit_code == 0
+
+
 async def test_a_project_that_is_the_whole_machine_is_refused(wall):
     command = Command(argv=("/bin/true",), cwd="/", env=ENV)
     with pytest.raises(AwfError, match="nothing could be hidden"):

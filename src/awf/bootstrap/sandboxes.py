@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING
 
 from awf.domain.errors import AwfError
@@ -30,6 +31,8 @@ class Walls:
         self.settings = settings
         self._app = app
         self._protected = (app.places.project, *protected)
+        storage = os.path.join(app.cwd, app.settings.storage.value)
+        self._secret = tuple(os.path.join(storage, name) for name in ("audit", "gate", "awf.db"))
         self._warned: set[str] = set()
 
     def rules(self, profile: str) -> SandboxRules:
@@ -51,7 +54,7 @@ class Walls:
         from awf.infrastructure.sandboxes import ConfinedRunner
 
         home = self._app.environment.get("HOME", "")
-        grounds = Grounds(root=root, protected=self._protected, home=home)
+        grounds = Grounds(root=root, protected=self._protected, secret=self._secret, home=home)
         return ConfinedRunner(self._app.runner, sandbox, rules, grounds)
 
     def environment(self, profile: str, given: Mapping[str, str]) -> dict[str, str]:

@@ -251,6 +251,11 @@ USER_CODES: dict[str, Entry] = {
         "Its program or folder lies where the profile shows nothing, or a listed path leads out of the project.",
         "Add the place to `read` or `write` of a profile of your own.",
     ),
+    "USER.SANDBOX.STORAGE_IN_REACH": Entry(
+        "The sandbox would show what AWF itself keeps",
+        "The directory with the audit, its keys, grants and runs lies in a place that the profile shows, such as the project's folder.",
+        "Choose a directory elsewhere with --storage DIR or AWF_STORAGE.",
+    ),
     "USER.GATEWAY.OPEN_DOOR": Entry(
         "The gateway would be open to others",
         "It listens beyond this machine without tokens, or a token is empty or stands in the file itself.",

@@ -19,6 +19,7 @@ class Grounds(msgspec.Struct, frozen=True, kw_only=True):
     protected: tuple[
         str, ...
     ] = ()  # what it may read and not change, also inside `root`: the gate's own files
+    secret: tuple[str, ...] = ()  # what no place that it is shown may hold: the audit, its keys, grants
     home: str = ""  # hidden from it, with an empty one in its place
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["ETC_FILES", "ETC_FOLDERS", "SYSTEM", "Layout", "Spot", "check_reach", "lay_out", "lies_in"]
 
 CODE = "USER.SANDBOX.OUT_OF_REACH"
+STORAGE_CODE = "USER.SANDBOX.STORAGE_IN_REACH"
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store")
 # Only these: root may read the passwords and keys that lie beside them. Files first, then folders.
 _FILES = """
@@ -77,6 +78,7 @@ def lay_out(rules: SandboxRules, grounds: Grounds, cwd: str) -> Layout:
     layout = Layout(False, root, start, [], [], [*_system()])
     try:
         _show(layout.spots, _wanted(rules, grounds, root), root)
+        _keep_from(grounds.secret, layout.spots, rules.name)
         writable = [spot.path for spot in layout.spots if spot.writable]
         for path in grounds.protected:
             spot = _opened(path, root, writable=False)
@@ -123,6 +125,18 @@ def _show(spots: list[Spot], wanted: Iterable[tuple[str, bool]], root: str) -> N
         spot = _opened(path, root, writable=writable)
         if spot is not None:
             spots.append(spot)
+
+
+def _keep_from(secret: Iterable[str], spots: list[Spot], profile: str) -> None:
+    """A part of what is shown cannot be hidden for good: whoever may write around it can move it. So it is refused."""
+    for path in map(os.path.realpath, secret):
+        place = next(
+            (spot.path for spot in spots if lies_in(path, spot.path) or lies_in(spot.path, path)), ""
+        )
+        if place:
+            text = f"AWF keeps its audit, its keys and grants in {path}, and programs in the sandbox profile “{profile}” would be shown {place}."
+            hint = "Choose a directory elsewhere with --storage DIR or AWF_STORAGE, or do not show this one."
+            raise AwfError(STORAGE_CODE, text, hint=hint)
 
 
 def _opened(path: str, root: str, *, writable: bool) -> Spot | None:
