@@ -294,3 +294,15 @@ def test_batches_on_standard_streams_exist_in_one_revision_only(piped, stage, ve
     else:
         stage.until(lambda: any("batches" in str(one) for one in client.lines), "the refusal")
     client.end()
+
+
+def test_a_call_after_the_end_of_its_server_is_one_call_in_the_audit(piped, journey, stage):
+    client = piped({"mcpServers": {"bad": stage.villain()}, "policy": {}})
+    client.greet()
+    for number, (tool, arguments) in enumerate([("die", {}), ("echo", {"text": "x"})]):
+        client.call(number, tool, arguments)
+        client.answer(number)
+    client.end()
+    recorded = json.loads(journey.awf("audit", "list", "--kind", "any", "-o", "json").succeeded().stdout)
+    of_echo = [one for one in recorded if one.get("toolId") == "bad:echo"]
+    assert len({one["requestId"] for one in of_echo}) == 1, of_echo

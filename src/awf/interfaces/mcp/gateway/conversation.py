@@ -25,6 +25,7 @@ from awf.interfaces.mcp.gateway.sessions import legacy_client
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from awf.application.gate.passage import Passage
     from awf.application.gateway.client import Client, Work
     from awf.application.gateway.gateway import Gateway
 
@@ -137,24 +138,32 @@ class Conversation:
             text = f"Too many requests at once: {MOST_OPEN} wait for their answers."
             self._write(failure(request_id, RpcError(-32603, text)))
             return
-        if message["method"] == "tools/call" and self._begun(request_id, message, headers):
-            return
-        task = self._open[request_id] = spawn(self._serve(request_id, message, headers), "a request")
+        admitted: Passage | None = None
+        if message["method"] == "tools/call":
+            begun, admitted = self._begun(request_id, message, headers)
+            if begun:
+                return
+        serving = self._serve(request_id, message, headers, admitted)
+        task = self._open[request_id] = spawn(serving, "a request")
         task.add_done_callback(lambda done: self._forget(request_id, done))
 
-    def _begun(self, request_id: Any, message: dict[str, Any], headers: Headers) -> bool:
-        """A plain call is sent at once. What is not plain, or wrong, takes the usual way."""
+    def _begun(
+        self, request_id: Any, message: dict[str, Any], headers: Headers
+    ) -> tuple[bool, Passage | None]:
+        """A plain call is sent at once. What is not plain, or wrong, takes the usual way, and does not ask the gate again
+        where that has let it pass already.
+        """
         try:
             method, params, meta = request_parts(message)
             client = self._asking(method, meta)
         except RpcError:
-            return False
+            return False, None
         exchange = Exchange(client, request_id, self, meta=meta, headers=headers)
         quick = self._gateway.begin_call(exchange, params, partial(self._told, request_id))
         if quick is None:
-            return False
+            return False, exchange.admitted
         self._open[request_id] = quick
-        return True
+        return True, None
 
     def _told(self, request_id: Any, outcome: dict[str, Any] | RpcError | None) -> None:
         self._forget(request_id, None)
@@ -176,14 +185,18 @@ class Conversation:
         if self._emptied is not None and not self._open and not self._emptied.done():
             self._emptied.set_result(None)
 
-    async def _serve(self, request_id: Any, message: dict[str, Any], headers: Headers) -> None:
-        answer = await self._answered(message, headers)
+    async def _serve(
+        self, request_id: Any, message: dict[str, Any], headers: Headers, admitted: Passage | None
+    ) -> None:
+        answer = await self._answered(message, headers, admitted)
         task = asyncio.current_task()
         assert task is not None
         self._forget(request_id, task)  # with its answer a client may use the id again
         self._write(answer)
 
-    async def _answered(self, message: dict[str, Any], headers: Headers) -> bytes:
+    async def _answered(
+        self, message: dict[str, Any], headers: Headers, admitted: Passage | None = None
+    ) -> bytes:
         request_id = message["id"]
         try:
             method, params, meta = request_parts(message)
@@ -193,6 +206,7 @@ class Conversation:
                 return success(request_id, await self._initialize(params))
             client = self._asking(method, meta)
             exchange = Exchange(client, request_id, self, meta=meta, headers=headers)
+            exchange.admitted = admitted
             return success(request_id, await self._gateway.answer(exchange, method, params))
         except RpcError as error:
             return encode({"jsonrpc": "2.0", "id": request_id, "error": error_of(error)})
