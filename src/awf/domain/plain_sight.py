@@ -10,6 +10,8 @@ import json
 import re
 from typing import Any
 
+from awf.domain.canonical import canonical
+
 __all__ = ["MOST", "shown_arguments", "spelled_out"]
 
 MOST = 4000  # characters of arguments
@@ -39,11 +41,18 @@ def shown_arguments(arguments: Any, most: int = MOST) -> str:
     """As JSON on one line. Of long texts the middle is left out, so that every argument is named."""
     shown = arguments
     for longest in _LONGEST:
-        text = json.dumps(shown, ensure_ascii=False, default=str)
+        text = _as_json(shown)
         if len(text) <= most and len(text := spelled_out(text)) <= most:
             return text
         shown = _shortened(arguments, longest)
-    return _without_middle(spelled_out(json.dumps(shown, ensure_ascii=False, default=str)), most)
+    return _without_middle(spelled_out(_as_json(shown)), most)
+
+
+def _as_json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except RecursionError:  # that form has no end of depth
+        return canonical(value).decode()
 
 
 def _shortened(value: Any, longest: int, depth: int = _DEEPEST) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 
 import pytest
 
@@ -221,6 +222,40 @@ async def test_what_does_not_fit_and_what_does_not_exist_is_recorded(gated, gate
         await visitor.call("nonsense")
     errors = [entry.error for entry in gate.of_kind("decision")]
     assert errors == ["INVALID_ARGUMENTS", "RESOURCE_NOT_FOUND"]
+
+
+DEEP = functools.reduce(lambda inner, _: {"a": inner}, range(450), "it is token=x")
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        ({"n": "x", "token": "tok_1234"}, ['n: "x" is not of type "integer"']),
+        ({"n": 1, "token": "1234"}, ['token: "***" does not match']),
+        ({"n": 1, "token": 1234, "more": DEEP}, ['token: "***"']),
+        ({"n": "x", "pin": {"password": "p"}, "deep": DEEP}, ['n: "x" is not of type', "a secret argument"]),
+    ],
+)
+async def test_what_does_not_fit_is_told_without_secrets_and_what_fits_is_not_said_to_be_wrong(
+    gated, gate, given, wrong
+):
+    house = await gated()
+    schema = {
+        "type": "object",
+        "properties": {
+            "n": {"type": "integer"},
+            "token": {"type": "string", "pattern": "^(tok_|nothing)"},
+            "pin": {"properties": {"password": {"enum": ["***", "q"]}}},
+        },
+    }
+    house.memory["files"].tool("count", "1", inputSchema=schema)
+    house.memory["files"].say("notifications/tools/list_changed")
+    visitor = await house.visitor()
+    await visitor.standing.until(CHANGED)
+    told = said(await visitor.call("count", given)).splitlines()[1:-1]
+    assert [part in line for part, line in zip(wrong, told, strict=True)] == [True] * len(wrong)
+    (entry,) = gate.of_kind("decision")
+    assert (entry.error, wrong[0] in entry.reason) == ("INVALID_ARGUMENTS", True)
 
 
 async def test_calls_are_known_by_one_id_in_the_record_and_in_events(house, gate):

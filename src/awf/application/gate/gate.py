@@ -329,11 +329,18 @@ class Gate:
     def shown(
         self, gated: Gated, arguments: Mapping[str, Any], wrong: list[str], check: Callable[[Any], list[str]]
     ) -> list[str]:
-        """What does not fit, said without the values that are nobody's business: not even by their key."""
+        """What does not fit, said without the values that are nobody's business: not even by their key.
+
+        A mask may not fit where the secret does, and may fit where that does not: only places where something was wrong are told.
+        """
         redacted = self._redactor.redacted(arguments, gated.origin.redact_keys)
-        if redacted == arguments:
+        if redacted is arguments:
             return wrong
-        return check(redacted) or ["the value of a secret argument does not fit"]
+        places = {_place_in(one) for one in wrong}
+        told = [one for one in check(redacted) if _place_in(one) in places]
+        if not places <= {_place_in(one) for one in told}:
+            told.append("the value of a secret argument does not fit")
+        return told
 
     async def rejected(
         self, gated: Gated, arguments: Mapping[str, Any], call_id: str, code: str, reason: str
@@ -401,6 +408,11 @@ class Gate:
         passage = Passage(gated.tool, arguments, gated.origin, "")
         self._fingerprint(passage)
         await self._confirming.answered(approval_id, passage, said)
+
+
+def _place_in(misfit: str) -> str:
+    """Where it is wrong; of one about all arguments, the whole sentence."""
+    return misfit.partition(": ")[0]
 
 
 def _never_decided(code: str, reason: str) -> Decision:

@@ -89,7 +89,7 @@ class Spooler:
         self, raw: dict[str, Any], cut: Cut, source: Source
     ) -> tuple[dict[str, Any], Cut | None, _Whole | None]:
         clean: dict[str, Any] = self._redactor.without_values(raw)
-        found = limited(clean, cut.bounds) if clean != raw else cut
+        found = limited(clean, cut.bounds) if clean is not raw else cut
         return clean, found, self._whole(clean, found, source) if found else None
 
     def _whole(self, raw: dict[str, Any], cut: Cut, source: Source) -> _Whole:

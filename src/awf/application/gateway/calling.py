@@ -15,7 +15,7 @@ from awf.application.tools.pipeline import ERROR_KEY
 from awf.domain.errors import AwfError
 from awf.domain.mcp import HEADER_MISMATCH, INVALID_PARAMS, RpcError
 from awf.domain.mirroring import mirrored_headers
-from awf.domain.redaction.masker import by_masked_keys
+from awf.domain.redaction.rebuilding import rebuilt
 from awf.domain.tool import ToolFailure, ToolResult
 from awf.domain.value_source import CallFacts, resolve
 
@@ -224,16 +224,10 @@ def _cleaned(raw: dict[str, Any], clean: Callable[[str], str]) -> dict[str, Any]
 
 
 def _cleaned_data(data: Any, clean: Callable[[str], str]) -> Any:
-    if isinstance(data, str):
-        return clean(data)
-    if isinstance(data, list):
-        return [_cleaned_data(item, clean) for item in data]
-    if isinstance(data, dict):
-        return by_masked_keys(
-            (clean(key) if isinstance(key, str) else key, _cleaned_data(item, clean))
-            for key, item in data.items()
-        )
-    return data
+    def text(one: Any, _mark: None) -> Any:
+        return clean(one) if isinstance(one, str) else one
+
+    return rebuilt(data, text, lambda key, mark: (text(key, mark), mark), None)
 
 
 def _match_headers(offer: Offer, headers: Mapping[str, str], arguments: Mapping[str, Any]) -> None:

@@ -15,6 +15,7 @@ import msgspec
 
 from awf.domain.redaction.names import is_secret_key, looks_secret
 from awf.domain.redaction.pieces import StreamMasker, TextMasker
+from awf.domain.redaction.rebuilding import rebuilt
 from awf.domain.redaction.spans import MASK, covered
 from awf.domain.redaction.spellings import SHORTEST, spellings
 from awf.domain.redaction.value_index import ValueIndex
@@ -22,7 +23,7 @@ from awf.domain.redaction.value_index import ValueIndex
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["JointMasker", "Masker", "by_masked_keys", "secret_values"]
+__all__ = ["JointMasker", "Masker", "secret_values"]
 
 _MASK = MASK.encode()
 _EMPTY = "* \t\r\n"
@@ -76,10 +77,11 @@ class Masker:
     def _covered(self, text: str) -> str:
         """Again as long as there is something: with odd values a mask may complete another one. It gets shorter."""
         data = text.encode("utf-8", "surrogatepass")
-        if not self.index.may_hold(data):
+        if not self.index.may_hold(data) or not (spans := self.index.spans(data)):
             return text
-        while spans := self.index.spans(data):
+        while spans:
             data = covered(data, spans, _MASK)
+            spans = self.index.spans(data)
         return data.decode("utf-8", "surrogatepass")
 
     def seal(self, text: str) -> str:
@@ -130,18 +132,16 @@ class Masker:
 
     def mask_data(self, value: Any, key: str = "") -> Any:
         """Plain data with secrets masked; under a key that looks secret also short values."""
-        if isinstance(value, str):
-            return MASK if key and value and is_secret_key(key) else self.mask(value)
-        if isinstance(value, dict):
-            return by_masked_keys(
-                (self._key(name), self.mask_data(item, str(name))) for name, item in value.items()
-            )
-        if isinstance(value, list):
-            return [self.mask_data(item, key) for item in value]
-        return value
 
-    def _key(self, name: Any) -> Any:
-        return self.mask(name) if isinstance(name, str) else name
+        def change(one: Any, key: str) -> Any:
+            if isinstance(one, str):
+                return MASK if key and one and is_secret_key(key) else self.mask(one)
+            return one
+
+        def name(name: Any, _above: str) -> tuple[Any, str]:
+            return (self.mask(name), name) if isinstance(name, str) else (name, str(name))
+
+        return rebuilt(value, change, name, key)
 
     def map_struct(self, value: Any, change: Callable[[str], str]) -> Any:
         """A struct or plain data with every text changed, but for the words of our own that structs are made of."""
@@ -186,33 +186,27 @@ class JointMasker(Masker):
         return text
 
 
-def by_masked_keys(items: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Two keys may look the same once they are masked; neither may go."""
-    made: dict[Any, Any] = {}
-    for name, item in items:
-        number, free = 1, name
-        while free in made:
-            number += 1
-            free = f"{name} ({number})"
-        made[free] = item
-    return made
-
-
 def _walk(value: Any, change: Callable[[str], str]) -> Any:
     """The same value where nothing changes."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: _walk(item, change) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)([_walk(item, change) for item in value])
-    if isinstance(value, msgspec.Struct):
-        old = {name: getattr(value, name) for name in _changeable(type(value))}
-        new = {name: _walk(item, change) for name, item in old.items()}
-        return msgspec.structs.replace(
-            value, **{name: new[name] for name in new if new[name] is not old[name]}
-        )
-    return value
+
+    def changed(one: Any, _mark: None) -> Any:
+        if isinstance(one, str):
+            return change(one)
+        if isinstance(one, tuple):
+            return tuple(_walk(item, change) for item in one)
+        if isinstance(one, msgspec.Struct):
+            old = {name: getattr(one, name) for name in _changeable(type(one))}
+            new = {name: _walk(item, change) for name, item in old.items()}
+            return msgspec.structs.replace(
+                one, **{name: new[name] for name in new if new[name] is not old[name]}
+            )
+        return one
+
+    return rebuilt(value, changed, _same_name, None)
+
+
+def _same_name(name: Any, _mark: None) -> tuple[Any, None]:
+    return name, None
 
 
 # Names that a workflow file gave, by which the parts of a run are told apart.

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from awf.domain.mcp import RpcError
-from awf.domain.redaction.masker import by_masked_keys
+from awf.domain.redaction.rebuilding import by_masked_keys, rebuilt
 from awf.domain.redaction.spans import MASK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from awf.domain.mcp import Era
     from awf.domain.redaction.masker import Masker
@@ -82,7 +82,7 @@ class Publishing:
             elif key in _OF_A_PAGE:
                 made.append((key, value))
             else:
-                made.append((self._masker.mask(key), self._safely(value, MASK)))
+                made.append((self._masker.mask(key), self._free(value)))
         return by_masked_keys(made)
 
     def tool(self, definition: dict[str, Any]) -> dict[str, Any] | None:
@@ -102,20 +102,14 @@ class Publishing:
         return msgspec.structs.replace(
             era,
             instructions=self._masker.mask(era.instructions),
-            server_info=self._safely(era.server_info, {}),
-            capabilities=self._capabilities(era.capabilities),
+            server_info=self._free(era.server_info),
+            capabilities=rebuilt(era.capabilities, self._told, _as_it_is, None),
         )
 
     def error(self, error: RpcError) -> RpcError:
         if not self._is_told_in([error.message, error.data]):
             return error
-        return RpcError(error.code, self._masker.mask(error.message), self._safely(error.data, MASK))
-
-    def _capabilities(self, capabilities: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return {name: self._values(value) for name, value in capabilities.items()}
-        except RecursionError:
-            return {name: {} for name in capabilities}
+        return RpcError(error.code, self._masker.mask(error.message), self._free(error.data))
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
@@ -141,7 +135,7 @@ class Publishing:
             elif kind == "prompts" and key == "arguments" and isinstance(value, list):
                 made.append((key, [self._argument(one) for one in value]))
             else:
-                made += self._entries({key: value})
+                made.append(self._entry(key, value))
         return by_masked_keys(made)
 
     def _argument(self, argument: Any) -> Any:
@@ -163,7 +157,7 @@ class Publishing:
             elif key in _INNER:
                 made.append((key, self._schema(value)))
             elif key != "default" or not self._is_told_in(value):
-                made += self._entries({key: value})
+                made.append(self._entry(key, value))
         return by_masked_keys(made)
 
     def _named(self, schema: Any) -> Any:
@@ -173,32 +167,23 @@ class Publishing:
 
     # -- free text ---------------------------------------------------------------------------------------------------
 
-    def _safely(self, value: Any, too_deep: Any) -> Any:
-        try:
-            return self._free(value)
-        except RecursionError:
-            return too_deep
-
     def _free(self, value: Any) -> Any:
+        return rebuilt(value, self._told, self._named_so, None)
+
+    def _told(self, value: Any, _mark: None) -> Any:
         if isinstance(value, str):
             return value if value in _WORDS else self._masker.mask(value)
-        if isinstance(value, dict):
-            return by_masked_keys(self._entries(value))
-        if isinstance(value, list):
-            return [self._free(one) for one in value]
         return MASK if _is_number(value) and self._is_told_in(value) else value
 
-    def _entries(self, value: dict[Any, Any]) -> Iterable[tuple[Any, Any]]:
-        return [
-            (self._masker.mask(key) if isinstance(key, str) else key, self._free(item))
-            for key, item in value.items()
-        ]
+    def _named_so(self, key: Any, _mark: None) -> tuple[Any, None]:
+        return self._masker.mask(key) if isinstance(key, str) else key, None
 
-    def _values(self, value: Any) -> Any:
-        """The same with all keys as they are."""
-        if isinstance(value, dict):
-            return {key: self._values(item) for key, item in value.items()}
-        return [self._values(one) for one in value] if isinstance(value, list) else self._free(value)
+    def _entry(self, key: Any, value: Any) -> tuple[Any, Any]:
+        return self._masker.mask(key) if isinstance(key, str) else key, self._free(value)
+
+
+def _as_it_is(key: Any, _mark: None) -> tuple[Any, None]:
+    return key, None
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -13,8 +13,8 @@ import msgspec
 
 from awf.domain.redaction.custom_patterns import CustomPatterns
 from awf.domain.redaction.json_pairs import pair_spans
-from awf.domain.redaction.masker import by_masked_keys
 from awf.domain.redaction.names import DROPPED, FOLDED, folded, is_secret_key
+from awf.domain.redaction.rebuilding import rebuilt
 from awf.domain.redaction.spans import MASK, covered, merged
 from awf.domain.redaction.token_patterns import token_spans
 from awf.domain.redaction.value_index import ValueIndex
@@ -117,22 +117,20 @@ class Redactor:
         return self._mask(text, self._is_secret(keys))
 
     def redacted(self, value: Any, keys: Iterable[str] = ()) -> Any:
-        """Plain data of the same shape. `keys`: more names whose values are secret."""
-        try:
-            return self._redacted(value, self._is_secret(keys), secret=False)
-        except RecursionError:
-            return MASK
+        """Plain data of the same shape; the same object where nothing is secret. `keys`: more names whose values are."""
+        is_secret = self._is_secret(keys)
 
-    def _redacted(self, value: Any, is_secret: Callable[[str], bool], *, secret: bool) -> Any:
-        if isinstance(value, str):
-            return (MASK if value else value) if secret else self._mask(value, is_secret)
-        if isinstance(value, dict):
-            return by_masked_keys(self._entry(*entry, is_secret, secret=secret) for entry in value.items())
-        if isinstance(value, list | tuple):
-            return [self._redacted(item, is_secret, secret=secret) for item in value]
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return value
-        return MASK if secret or self._is_known(value) else value
+        def change(one: Any, secret: bool) -> Any:
+            if isinstance(one, str):
+                return (MASK if one else one) if secret else self._mask(one, is_secret)
+            return MASK if _is_number(one) and (secret or self._is_known(one)) else one
+
+        def name(key: Any, secret: bool) -> tuple[Any, bool]:
+            """What it says counts before and after: who redacts again has only the latter."""
+            shown = self._mask(key, is_secret) if isinstance(key, str) else key
+            return shown, secret or is_secret(str(key)) or (shown != key and is_secret(str(shown)))
+
+        return rebuilt(value, change, name, mark=False)
 
     def _is_known(self, number: float) -> bool:
         """One that is too long to be written is taken for one."""
@@ -140,14 +138,6 @@ class Redactor:
             return bool(self._masker.index.spans(msgspec.json.encode(number)))
         except ValueError:
             return True
-
-    def _entry(
-        self, name: Any, item: Any, is_secret: Callable[[str], bool], *, secret: bool
-    ) -> tuple[Any, Any]:
-        """What the name says counts before and after: who redacts again has only the latter."""
-        shown = self._mask(name, is_secret) if isinstance(name, str) else name
-        secret = secret or is_secret(str(name)) or (shown != name and is_secret(str(shown)))
-        return shown, self._redacted(item, is_secret, secret=secret)
 
     def _is_secret(self, keys: Iterable[str]) -> Callable[[str], bool]:
         own = self._own | _folded_all(keys) if keys else self._own
@@ -169,32 +159,27 @@ class Redactor:
     # -- what agents get ---------------------------------------------------------------------------------------------
 
     def without_values(self, value: Any) -> Any:
-        """Only known values masked, in all texts: for results, which are otherwise the server's own words."""
-        try:
-            return self._without_values(value)
-        except RecursionError:
-            return MASK
+        """Only known values masked, in all texts: for results, which are otherwise the server's own words.
 
-    def _without_values(self, value: Any) -> Any:
+        The same object where there are none.
+        """
+        return rebuilt(value, self._without_values, self._without_values_in_name, "")
+
+    def _without_values(self, value: Any, key: str) -> Any:
         if isinstance(value, str):
-            return self._masker.mask(value)
-        if isinstance(value, dict):
-            if value.get("type") in _BINARY and self._masker.mask(str(value.get("data", ""))) != value.get(
-                "data"
-            ):
+            return value if key == "type" and value in _BLOCKS else self._masker.mask(value)
+        if isinstance(value, dict) and value.get("type") in _BINARY:
+            data = value.get("data")
+            if isinstance(data, str) and self._masker.mask(data) != data:
                 return {"type": "text", "text": f"{MASK} ({value['type']} left out: a secret is in it)"}
-            return by_masked_keys(
-                (
-                    self._masker.mask(name) if isinstance(name, str) else name,
-                    item if name == "type" and item in _BLOCKS else self._without_values(item),
-                )
-                for name, item in value.items()
-            )
-        if isinstance(value, list | tuple):
-            return [self._without_values(item) for item in value]
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return value
-        return MASK if self._is_known(value) else value
+        return MASK if _is_number(value) and self._is_known(value) else value
+
+    def _without_values_in_name(self, key: Any, _above: str) -> tuple[Any, str]:
+        return (self._masker.mask(key), key) if isinstance(key, str) else (key, "")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_worth_a_look(text: str) -> bool:
