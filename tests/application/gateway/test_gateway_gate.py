@@ -29,6 +29,7 @@ LEVELS = {
     "web:fetch": ToolOverride(policy_action="network.request"),
 }
 ANN = {"to": "ann"}
+LETTER = {"type": "object", "properties": {"to": {"type": "string"}, "from": {"type": "string"}}}
 YES = {"action": "accept", "content": {"allow": True}}
 
 
@@ -36,7 +37,7 @@ def servers():
     return {
         "files": MemoryServer().tool("read", "secret words").tool("list", "names"),
         "web": MemoryServer().tool("fetch", "a page"),
-        "mail": MemoryServer().tool("send", "sent"),
+        "mail": MemoryServer().tool("send", "sent", inputSchema=LETTER),
     }
 
 
@@ -642,6 +643,32 @@ async def test_a_tool_that_is_hidden_while_a_person_is_asked_is_not_called(gated
     refused = await answered_after(house, gate, policy=ASK_MAIL, overrides=hidden)
     assert is_refused(refused)
     assert "not offered as it was" in said(refused)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"mail:send": ToolOverride(defaults={"from": "public"})},  # another one than was going to be sent
+        {"mail:send": ToolOverride(hide_fields=["to"])},
+        {"mail:send": ToolOverride(open_world=True)},  # nobody would stop it when the agent learns a secret
+    ],
+)
+async def test_a_call_that_a_person_allowed_is_not_made_when_it_would_be_another_one_by_now(
+    gated, gate, changed
+):
+    before = {"mail:send": ToolOverride(defaults={"from": "secret"}, open_world=False)}
+    house = await gated(approvals=Approvals(wait=60), overrides=before)
+    refused = await answered_after(house, gate, policy=ASK_MAIL, overrides=changed)
+    assert is_refused(refused)
+    assert "not offered as it was" in said(refused)
+    assert sent(house) == 0
+
+
+async def test_a_call_that_a_person_allowed_is_made_where_all_that_matters_to_it_is_as_it_was(gated, gate):
+    before = {"mail:send": ToolOverride(defaults={"from": "me"})}
+    house = await gated(approvals=Approvals(wait=60), overrides=before)
+    after = {"mail:send": ToolOverride(defaults={"from": "me"}, description="Other words")}
+    assert said(await answered_after(house, gate, policy=ASK_MAIL, overrides=after)) == "sent"
 
 
 async def test_a_file_without_a_gate_lets_calls_pass_and_one_with_a_gate_brings_it_back(gated, gate):

@@ -251,7 +251,9 @@ class Gate:
     async def _still(self, passage: Passage, gated: Gated, approved: Decision) -> Decision:
         """Time has passed while a person was asked: what was allowed then must be so by the rules of now."""
         tool = gated.tool if gated.latest is None else gated.latest()
-        if tool is None:
+        if tool is None or (
+            tool.open_world and not passage.tool.open_world
+        ):  # nobody would stop it under way
             return changed_decision(passage.tool)
         passage.tool, passage.label = tool, None
         again = await self._admitting.decided(passage)

@@ -72,7 +72,7 @@ class ToolCalls:
         answered = False
         gated: Gated | None = None
         if offer.gated is not None:
-            gated = self._gated(offer.gated, exchange)
+            gated = self._gated(offer, offer.gated, exchange, arguments)
             if client.modern and "requestState" in params:
                 params, gated = await answer_of(params, exchange, gated, arguments)
 
@@ -124,12 +124,16 @@ class ToolCalls:
         """As its revision has it."""
         return raw if client.version >= "2025-11-25" else self._lowering.result(client.version, raw)
 
-    def _gated(self, known: KnownToGate, exchange: Exchange) -> Gated:
+    def _gated(
+        self, offer: Offer, known: KnownToGate, exchange: Exchange, arguments: dict[str, Any]
+    ) -> Gated:
         origin = self._origins.of(exchange.client, exchange.headers)
         asking = ClientAsking(exchange, origin) if known.gate.asks_clients else None
 
         def latest() -> GatedTool | None:
-            return self._offers().known_to_gate(known.tool.facts.id)
+            """What is judged then has to be what is sent."""
+            now = self._offers().of_id(offer.published.id)
+            return None if now is None or not now.sends_like(offer, arguments) else now.known_to_gate
 
         return Gated(known.gate, known.tool, origin, asking, admitted=exchange.admitted, latest=latest)
 

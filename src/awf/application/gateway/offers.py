@@ -57,6 +57,20 @@ class Offer:
         self._checks = checks
         self._check: Callable[[Any], list[str]] | None = None
 
+    @property
+    def known_to_gate(self) -> GatedTool | None:
+        """None: there is no gate."""
+        return None if self.gated is None else self.gated.tool
+
+    def sends_like(self, other: Offer, arguments: dict[str, Any]) -> bool:
+        """Whether the same server gets the same for them: defaults and hidden fields may be others."""
+        plan, theirs = self.published.plan, other.published.plan
+        return (
+            self.server is other.server
+            and not plan.refused(arguments)
+            and plan.upstream(arguments, _unresolved) == theirs.upstream(arguments, _unresolved)
+        )
+
     def check(self, arguments: Mapping[str, Any]) -> list[str]:
         """What is wrong with them, in the light of what the agent was shown."""
         refused = self.published.plan.refused(arguments)
@@ -132,10 +146,13 @@ class Offers:
             return shown
         return {key: value for key, value in shown.items() if key != "outputSchema"}
 
+    def of_id(self, tool_id: str) -> Offer | None:
+        return self._offers.get(tool_id)
+
     def known_to_gate(self, tool_id: str) -> GatedTool | None:
         """None: there is no gate, or no such tool."""
-        offer = self._offers.get(tool_id)
-        return offer.gated.tool if offer is not None and offer.gated is not None else None
+        offer = self.of_id(tool_id)
+        return None if offer is None else offer.known_to_gate
 
     def reach_others(self, server: str) -> bool:
         """Whether any tool of it does."""
@@ -182,7 +199,11 @@ def sent_by(plan: CallPlan) -> Callable[[Any], Any] | None:
     """Rules about files and hosts go by what the server gets. What is different in each call is nobody's choice here."""
     if plan.changes_nothing:
         return None
-    return lambda arguments: plan.upstream(arguments, lambda value: value)
+    return lambda arguments: plan.upstream(arguments, _unresolved)
+
+
+def _unresolved(value: Any) -> Any:
+    return value
 
 
 def _mirrored(schema: Any) -> dict[tuple[str, ...], str]:
