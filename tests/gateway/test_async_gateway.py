@@ -405,7 +405,14 @@ class WebTools(BaseHTTPRequestHandler):
                 "serverInfo": {"name": "web", "version": "1"},
             },
             "tools/list": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]},
-            "tools/call": {"content": [{"type": "text", "text": self.headers.get("X-Key", "")}]},
+            "tools/call": {
+                "content": [
+                    {
+                        "type": "text",
+                        "text": self.headers.get("X-Key") or self.headers.get("Authorization", ""),
+                    }
+                ]
+            },
         }
         if "id" not in message:
             self.answer(202, b"")
@@ -440,6 +447,33 @@ async def test_a_server_at_an_address_is_spoken_to_over_http(gateway, make, tran
         await gateway.register_server({**config, "transport": transport})
         result = await gateway.call_tool(hello())
         assert (result["content"], result["meta"]["sandboxed"]) == ([{"type": "text", "text": "abc"}], False)
+    finally:
+        await gateway.close()
+        web.shutdown()
+        web.server_close()
+
+
+class TokensAndTools(WebTools):
+    def do_POST(self):
+        if self.path != "/token":
+            super().do_POST()
+            return
+        self.rfile.read(int(self.headers["Content-Length"]))
+        given = {"access_token": "token-of-the-day", "token_type": "Bearer", "expires_in": 3600}
+        self.answer(200, json.dumps(given).encode())
+
+
+async def test_a_token_that_a_server_was_sent_is_not_for_whoever_calls_its_tools(gateway, make):
+    web = ThreadingHTTPServer(("127.0.0.1", 0), TokensAndTools)
+    Thread(target=web.serve_forever, daemon=True).start()
+    try:
+        base = f"http://127.0.0.1:{web.server_address[1]}"
+        auth = {"tokenUrl": f"{base}/token", "clientId": "me", "clientSecret": "my-secret"}
+        config = make.server(url=f"{base}/mcp", auth=auth, transport="http")
+        config = {key: value for key, value in config.items() if key not in {"command", "args"}}
+        await gateway.register_server(config)
+        result = await gateway.call_tool(hello())
+        assert result["content"] == [{"type": "text", "text": "Bearer ***"}]
     finally:
         await gateway.close()
         web.shutdown()

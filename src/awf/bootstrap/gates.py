@@ -127,7 +127,7 @@ class GateRooms:
         parts = GateParts(
             keys=file,
             overrides=file.overrides,
-            decider=Decider(file.policy or Policy(), app.expressions, RealPaths(app.cwd, home)),
+            decider=Decider(file.policy or Policy(), app.expressions, RealPaths(app.cwd, home=home)),
             contexts=self.contexts,
             grants=self.grants,
             desk=self.desk,
@@ -138,7 +138,7 @@ class GateRooms:
             clock=time.time,
             monotonic=time.monotonic,
             changes=app.gate_store.changes,
-            around=lambda folder: RealPaths(os.path.join(app.cwd, folder), home),
+            around=lambda folders: RealPaths(*(os.path.join(app.cwd, one) for one in folders), home=home),
             networked=rules_named(file.sandbox, file.sandbox.bash).network,
         )
         gate = Gate(parts)

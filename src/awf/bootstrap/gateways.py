@@ -300,6 +300,7 @@ class GatewayHouse:
         http = functools.partial(app.http, self.turn)
         environment = self.walls.environment(server.sandbox, handed_on(app.environment))
         publishing = self._app.publishing
+        server = server.working_in(app.cwd)
         return ServerWays(name, server, runner, environment, http, on_token, self.turn, publishing)
 
     def _walls(self, file: GatewayFile) -> Walls:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import os
 import secrets
@@ -244,7 +245,10 @@ def _opened(app: App, walls: Walls, config: McpServerConfig, on_change: Callable
     confined = server.command is not None and walls.rules(server.sandbox).confines
     runner = walls.runner(server.sandbox, app.cwd) if confined else app.runner
     environment = walls.environment(server.sandbox, handed_on(app.environment))
-    tools = open_server(config.server_id, server, runner, environment, on_change, http=app.http)
+    on_token = functools.partial(app.masker.renew, f"{config.server_id}.oauth.token")
+    tools = open_server(
+        config.server_id, server, runner, environment, on_change, http=app.http, on_token=on_token
+    )
     return OpenedServer(tools, confined and runner is not app.runner)
 
 
@@ -264,10 +268,7 @@ def _server(app: App, walls: Walls, config: McpServerConfig) -> GatewayServer:
         raise RegistrationRefused([_renamed(one) for one in loaded.problems])
     for about, value in loaded.secrets.items():
         app.masker.add(about, value)
-    server = loaded.file.servers[name]
-    if server.command is None:
-        return server
-    return msgspec.structs.replace(server, cwd=os.path.join(app.cwd, server.cwd or ""))
+    return loaded.file.servers[name].working_in(app.cwd)
 
 
 def _written(config: McpServerConfig) -> GatewayServer:

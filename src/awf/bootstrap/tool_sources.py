@@ -65,6 +65,7 @@ class ToolSources:
         environment = app.walls.environment("", environment)
         on_token = functools.partial(app.masker.renew, f"mcp.{name}.oauth.token")
         publishing = app.publishing
+        server = server.working_in(app.cwd)
         return open_server(
             name, server, runner, environment, http=app.http, on_token=on_token, publishing=publishing
         )

@@ -1,7 +1,10 @@
 """Another MCP server whose tools an agent may use, as configuration files describe it."""
 
+import os
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
+
+import msgspec
 
 from awf.domain.shape import Duration, Record, Template
 
@@ -40,7 +43,10 @@ class McpServer(Record, frozen=True, kw_only=True):
     command: Annotated[Template | None, "The program to start. Its arguments go under `args`."] = None
     args: Annotated[list[Template], "The program's arguments."] = []
     env: Annotated[dict[str, Template], "Environment variables for the program, beside those of awf."] = {}
-    cwd: Annotated[Template | None, "The directory in which the program runs."] = None
+    cwd: Annotated[
+        Template | None,
+        "The directory in which the program runs; without it, and where it is relative, that of the project.",
+    ] = None
     url: Annotated[
         Template | None, "The address of a server that already runs: http://, https://, ws:// or wss://."
     ] = None
@@ -54,6 +60,17 @@ class McpServer(Record, frozen=True, kw_only=True):
     timeout: Annotated[Duration, "How long its start, and each call, may take."] = 60.0
     enabled: Annotated[bool, "Whether its tools are offered at all."] = True
     tools: Annotated[list[str] | None, "Only these tools, by name or with * and ?."] = None
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Where relative paths of its calls start, if not in the project."""
+        return (self.cwd,) if self.cwd else ()
+
+    def working_in(self, folder: str) -> Self:
+        """Its program in a folder of its own that this one is above, or in this one."""
+        if self.command is None:
+            return self
+        return msgspec.structs.replace(self, cwd=os.path.join(folder, self.cwd or ""))
 
 
 def problems_with(server: McpServer) -> list[Trouble]:

@@ -38,7 +38,7 @@ class Behind(NamedTuple):
     """What is behind a tool of a provider, for the gate."""
 
     tool_id: str = ""  # empty: it follows from its source and its name
-    folder: str | None = None  # where its relative paths start; None: where the step works
+    folders: tuple[str, ...] = ()  # where its relative paths may start, if not in the project
     sent: Callable[[Any], Any] | None = None  # what it gets of given arguments; None: just those
 
 

@@ -52,6 +52,30 @@ async def test_what_is_only_untrusted_stops_nothing():
     assert mine.revoked == ""
 
 
+@pytest.mark.parametrize(
+    ("brings", "after", "by", "stops"),
+    [
+        (Label("confidential"), Label("confidential"), "web:fetch", False),
+        (Label("confidential"), Label("confidential"), "files:read", True),
+        (Label("confidential"), Label("secret"), "web:fetch", True),
+        (Label("public", "untrusted"), Label("confidential", "untrusted"), "files:read", True),
+        (Label("public", "untrusted"), Label("confidential", "untrusted"), "", True),  # of another process
+        (Label("confidential"), Label("confidential"), "", False),
+    ],
+)
+async def test_a_call_about_to_tell_something_itself_is_stopped_only_by_what_its_agent_learns_from_others(
+    brings, after, by, stops
+):
+    flights, mine = Flights(Listeners().add), passage("a")
+    mine.task = spawn(asyncio.Event().wait(), "a call", awaited=True)
+    mine.label, mine.raising, mine.tool.label = PLAIN, True, brings
+    mine.tool.facts.id = "web:fetch"
+    flights.begin(mine)
+    flights.changed(LabelChange("a", PLAIN, after, by))
+    assert bool(mine.revoked) is stops
+    mine.task.cancel()
+
+
 async def test_a_call_that_has_ended_is_forgotten():
     flights, mine = Flights(Listeners().add), passage("a")
     flights.begin(mine)

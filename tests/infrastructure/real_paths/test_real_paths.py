@@ -26,7 +26,7 @@ def test_names_are_relative_to_the_root_and_links_are_followed(tmp_path):
 
 
 def test_a_tilde_may_be_a_name_or_the_home(tmp_path):
-    paths = RealPaths(str(tmp_path), "/home/nobody-here")
+    paths = RealPaths(str(tmp_path), home="/home/nobody-here")
     real = os.path.realpath(tmp_path)
     assert paths.meanings("~/.ssh") == (f"{real}/~/.ssh", "/home/nobody-here/.ssh")
     assert paths.meanings("~") == (f"{real}/~", "/home/nobody-here")
@@ -34,7 +34,7 @@ def test_a_tilde_may_be_a_name_or_the_home(tmp_path):
 
 
 def test_more_slashes_and_other_users_lead_to_homes_too(tmp_path):
-    paths = RealPaths(str(tmp_path), "/home/nobody-here")
+    paths = RealPaths(str(tmp_path), home="/home/nobody-here")
     assert paths.meanings("~//.ssh")[1:] == ("/home/nobody-here/.ssh",)
     assert paths.meanings("~root/x")[1:] == (os.path.join(os.path.expanduser("~root"), "x"),)
 
@@ -64,7 +64,7 @@ def test_what_is_there_is_a_file_or_a_link_but_no_folder(tmp_path):
 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800", "x" * 100_000, "/".join(["d"] * 5_000)])
 def test_names_that_no_file_can_have_are_taken_as_they_are(tmp_path, name):
-    paths = RealPaths(str(tmp_path), str(tmp_path))
+    paths = RealPaths(str(tmp_path), home=str(tmp_path))
     (meaning,) = paths.meanings(name)
     assert meaning.startswith(paths.root)
     assert not paths.exists(meaning)
@@ -72,7 +72,7 @@ def test_names_that_no_file_can_have_are_taken_as_they_are(tmp_path, name):
 
 @given(st.text(st.characters(exclude_categories=())))
 def test_no_name_is_too_odd(name):
-    paths = RealPaths("/", "/home/x")
+    paths = RealPaths("/", home="/home/x")
     for meaning in paths.meanings(name):
         assert meaning.startswith("/")
         paths.exists(meaning)

@@ -248,7 +248,7 @@ def test_what_whoever_goes_on_with_a_run_has_read_counts_for_the_run(journey, ga
 # -- mcp-serve and the gateway's tools in a step ------------------------------------------------------------------------
 
 
-def served(journey, *calls):
+def served(journey, *calls, options=()):
     """What `awf mcp-serve` answers, spoken to as any client does."""
     hello = {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
@@ -260,7 +260,7 @@ def served(journey, *calls):
     ]
     answers = {}
     with subprocess.Popen(
-        [sys.executable, "-m", "awf", "mcp-serve"], cwd=journey.project, env=journey.environment,
+        [sys.executable, "-m", "awf", "mcp-serve", *options], cwd=journey.project, env=journey.environment,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         for message in messages:
@@ -347,6 +347,61 @@ def test_relative_paths_start_where_the_server_works(journey, noted, way):
     ).succeeded()
     assert finished(told) == [("look", "PERMISSION_DENIED"), ("look", ""), ("look", "PERMISSION_DENIED")]
     assert len(noted("look")) == 1
+
+
+def in_the_office(journey, gate_file):
+    rules = [
+        {"id": "vault", "action": "*", "when": "path.contains('/office/vault/')", "decision": "deny"},
+        {"id": "kept", "action": "*", "when": "risk.exists(t, t == 'overwrite')", "decision": "deny"},
+    ]
+    gate_file(policy={"defaults": {"fallback": "allow"}, "rules": rules})
+    journey.write("office/vault/key", "secret\n")
+    journey.write("office/letter", "old\n")
+    return [
+        ("Read", {"file_path": "vault/key"}),
+        ("Write", {"file_path": "letter", "content": "new"}),
+        ("Write", {"file_path": "other", "content": "new"}),
+    ]
+
+
+def left_in_the_office(journey):
+    office = journey.project / "office"
+    return (office / "letter").read_text(encoding="utf-8"), (office / "other").exists()
+
+
+def test_rules_look_where_the_step_works(journey, gate_file):
+    calls = [{"tool": {"name": name, "input": given}} for name, given in in_the_office(journey, gate_file)]
+    told = journey.awf("run", workflow(journey, work=step(*calls, dir="office")), "-o", "ndjson").succeeded()
+    denied = "PERMISSION_DENIED"
+    assert finished(told) == [("Read", denied), ("Write", denied), ("Write", "")]
+    assert left_in_the_office(journey) == ("old\n", True)
+
+
+@pytest.mark.parametrize("options", [("--root", "office"), ("--config", "tools.json")])
+def test_rules_look_where_a_tool_server_by_itself_works(journey, gate_file, options):
+    calls = in_the_office(journey, gate_file)
+    journey.write("tools.json", '{"root_dir": "office"}')
+    answers = served(journey, *calls, options=options)
+    assert [answer.get("isError", False) for answer in answers] == [True, True, False]
+    assert left_in_the_office(journey) == ("old\n", True)
+
+
+def test_a_run_that_goes_on_elsewhere_starts_its_servers_in_its_project(journey, noted):
+    files = sys.modules["journeys_gate_files"]
+    here = "import os; open('where', 'w').write(os.getcwd())"
+    server = {"command": sys.executable, "args": ["-c", here]}
+    proxy = {
+        "enable": True,
+        "mcp_servers": {"office": files.OFFICE, "late": server},
+        "intercept_builtins": False,
+    }
+    calls = [{"tool": {"name": "look", "input": {}}}]
+    file = workflow(journey, wait=MENDED, work=step(*calls, mcp_proxy=proxy))
+    run_id = journey.awf("run", file, "-o", "ndjson").events()[0]["run_id"]
+    journey.touch("mended")
+    (journey.project.parent / "elsewhere").mkdir()
+    journey.awf("resume", run_id, "-o", "ndjson", cwd=journey.project.parent / "elsewhere")
+    assert (journey.project / "where").read_text(encoding="utf-8") == str(journey.project)
 
 
 def test_a_folder_that_looks_like_an_address_hides_no_path(journey, gate_file):

@@ -42,6 +42,7 @@ TYPESCRIPT_SDK = "@agentclientprotocol/sdk@2.4.0"
 TYPESCRIPT_NODE = (20,)
 ACPX = {"0.19.1": (22, 13), "0.1.15": (20,)}  # version → the Node it needs
 ACPX_DENIED = 5  # its exit status after a permission was refused
+LETTING_GO = 5  # how often a command is tried whose session is just being let go
 
 
 @dataclass(frozen=True)
@@ -321,7 +322,12 @@ class Acpx:
         return [node, script, *started, "--ttl", str(self.ttl), *arguments]
 
     def run(self, *arguments: str) -> Told:
-        return _run(self.argv(*arguments), self.agent.cwd, self.environment)
+        """Again where acpx says that the process of its session was just letting go, so that nobody has heard of it."""
+        for _ in range(LETTING_GO):
+            told = _run(self.argv(*arguments), self.agent.cwd, self.environment)
+            if told.status == 0 or "QUEUE_OWNER_CLOSED" not in told.out:
+                break
+        return told
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """To do something else while it runs; `ended` gives what came of it."""

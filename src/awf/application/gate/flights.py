@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from awf.domain.label import PLAIN, joined
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -56,7 +58,7 @@ class Flights:
         if label.confidentiality == "public":
             return
         for passage in list(self._by_context.get(change.context_id, ())):
-            if passage.revoked or passage.raising:
+            if passage.revoked or _brings_it(passage, change):
                 continue
             end = "was stopped, and may have happened" if passage.under_way else "was not made"
             passage.revoked = (
@@ -65,3 +67,10 @@ class Flights:
             )
             if passage.under_way and passage.task is not None:
                 passage.task.cancel()
+
+
+def _brings_it(passage: Passage, change: LabelChange) -> bool:
+    """What a call itself is about to tell is no reason to stop it; what its agent learns meanwhile from others is."""
+    if not passage.raising or change.by not in ("", passage.tool.facts.id):
+        return False
+    return joined(passage.label or PLAIN, passage.tool.label).covers(change.after)

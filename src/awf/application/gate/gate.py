@@ -42,7 +42,7 @@ from awf.domain.policy import Decision, in_shadow
 from awf.domain.tool import ToolFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from awf.application.gate.approvals import ApprovalDesk
     from awf.application.gate.contexts import Contexts
@@ -83,7 +83,7 @@ class GateParts(msgspec.Struct, frozen=True, kw_only=True):
     artifacts: ArtifactStore
     clock: Callable[[], float]
     monotonic: Callable[[], float]
-    around: Callable[[str], Surroundings]  # what names of files mean in a folder
+    around: Callable[[Sequence[str]], Surroundings]  # what names of files mean that start in these folders
     changes: Callable[
         [], int
     ]  # another number as soon as grants or labels may be other ones; `AwfError`: nobody knows
@@ -117,13 +117,13 @@ class Gate:
         annotations: Any = None,
         meta: Any = None,
         schema: Any = None,
-        folder: str = "",
+        folders: Sequence[str] = (),
         sent: Callable[[Any], Any] | None = None,
         usual: ToolOverride | None = None,
     ) -> GatedTool:
         """What there is to know of a tool before anyone calls it.
 
-        `folder`: where its relative paths start, if not in the project. `sent`: what it gets of given arguments. `usual`: what is so unless the file says otherwise.
+        `folders`: where its relative paths may start, if not in the project. `sent`: what it gets of given arguments. `usual`: what is so unless the file says otherwise.
         """
         parts = self._parts
         override = parts.overrides.get(tool_id, usual)
@@ -133,7 +133,7 @@ class Gate:
         required = facts.required_scopes
         if facts.action and (required or parts.keys.grants.actions == "always"):
             required = tuple(dict.fromkeys((*required, facts.action)))
-        around = parts.around(folder) if folder else None
+        around = parts.around(folders) if folders else None
         return GatedTool(parts.decider.prepare(facts, schema, around, sent), required)
 
     async def label(self, origin: Origin) -> Label:

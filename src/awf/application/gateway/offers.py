@@ -190,7 +190,7 @@ def gated_offer(gate: Gate, published: PublishedTool, server: Server) -> GatedTo
         annotations=original.get("annotations"),
         meta=original.get("_meta"),
         schema=shown.get("inputSchema"),
-        folder=server.config.cwd or "",
+        folders=server.config.folders,
         sent=sent_by(published.plan),
     )
 

@@ -62,7 +62,7 @@ class GatewayTools:
         if offer is None:
             return Behind(name)
         published = offer.published
-        return Behind(published.id, offer.server.config.cwd or "", sent_by(published.plan))
+        return Behind(published.id, offer.server.config.folders, sent_by(published.plan))
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
         offer = self._gateway.fleet.offers.find(name, self._profile)

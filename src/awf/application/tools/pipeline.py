@@ -62,7 +62,6 @@ class StepGate(NamedTuple):
     gate: Gate
     origin: Origin
     asking: Asking | None = None
-    folder: str = ""  # where relative paths start
 
 
 class Observers(msgspec.Struct, frozen=True, kw_only=True):

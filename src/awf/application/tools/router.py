@@ -168,7 +168,7 @@ def _gated(gate: StepGate, entry: _Entry) -> Gated:
         annotations=tool.annotations,
         meta=tool.more.get("_meta"),
         schema=tool.input_schema,
-        folder=gate.folder if behind.folder is None else behind.folder,
+        folders=behind.folders,
         sent=behind.sent,
     )
     return Gated(gate.gate, known, gate.origin, gate.asking)

@@ -30,6 +30,7 @@ class DeclaredPlugin(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     origin: str  # the file that declares it
+    folders: tuple[str, ...] = ()  # where relative paths of its calls may start
     description: str = ""
     version: str = ""
     capabilities: tuple[Capability, ...] = ()  # as declared; may be empty where only the plugin knows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from awf.domain.tool import UnknownTool
+from awf.domain.tool import Behind, UnknownTool
 from awf.infrastructure.builtin_tools.arguments import normalise
 from awf.infrastructure.builtin_tools.definitions import DEFINITIONS
 
@@ -54,6 +54,11 @@ class BuiltinTools:
     def normalise(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """What models send, in the form that the schemas ask for. To be called before arguments are checked."""
         return normalise(name, arguments)
+
+    def behind(self, name: str) -> Behind:
+        """Steps may work in a folder of their own."""
+        del name
+        return Behind(folders=self._root[1:])
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
         if name not in _NAMES:

@@ -75,7 +75,13 @@ def find_plugins(read: ReadFile, file: str, folders: Sequence[str], project: str
         if made is not None and entry.enabled:
             plugins[name] = made
     problems.tell()
-    return Found(dict(sorted(plugins.items())), disabled)
+    return Found({name: _placed(plugins[name], project) for name in sorted(plugins)}, disabled)
+
+
+def _placed(found: Declaration, project: str) -> Declaration:
+    """It runs in its folder and is told the project: nobody knows from which of them a path in a call goes."""
+    folders = tuple(dict.fromkeys((found.cwd, project)))
+    return msgspec.structs.replace(found, shown=msgspec.structs.replace(found.shown, folders=folders))
 
 
 def _from_folders(read: ReadFile, folders: Sequence[str]) -> dict[str, Declaration]:

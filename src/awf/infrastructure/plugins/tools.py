@@ -42,7 +42,9 @@ class PluginTools:
     def behind(self, name: str) -> Behind:
         """By the operation, whatever name its tool was given."""
         operation = (self._operations or {}).get(name)
-        return Behind(f"plugin.{self._plugin}:{operation.name if operation is not None else name}")
+        tool_id = f"plugin.{self._plugin}:{operation.name if operation is not None else name}"
+        declared = self._plugins.declared().get(self._plugin)
+        return Behind(tool_id, declared.folders if declared is not None else ())
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
         operation = (await self._tools()).get(name)

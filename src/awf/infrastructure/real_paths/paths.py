@@ -11,8 +11,10 @@ __all__ = ["RealPaths"]
 class RealPaths:
     """`home` is what a tilde may stand for; whether it does is the tool's affair, so both are meant."""
 
-    def __init__(self, root: str, home: str = "") -> None:
-        self._root = _real(os.path.abspath(root))
+    def __init__(self, *roots: str, home: str = "") -> None:
+        """`roots`: where relative names may start; the first is the root."""
+        self._roots = tuple(dict.fromkeys(_real(os.path.abspath(root)) for root in roots))
+        self._root = self._roots[0]
         self._home = home
 
     @property
@@ -20,10 +22,12 @@ class RealPaths:
         return self._root
 
     def meanings(self, path: str) -> tuple[str, ...]:
-        whole = os.path.join(self._root, path)
-        found = {_real(whole): None}
-        if ".." in path:  # behind a link: some follow it first, others take it away with the dots
-            found[_real(os.path.normpath(whole))] = None
+        found: dict[str, None] = {}
+        for root in self._roots:
+            whole = os.path.join(root, path)
+            found[_real(whole)] = None
+            if ".." in path:  # behind a link: some follow it first, others take it away with the dots
+                found[_real(os.path.normpath(whole))] = None
         if self._home and path.startswith("~"):
             found[_real(self._expanded(path))] = None
         return tuple(found)

@@ -61,7 +61,7 @@ class McpServerTools:
 
     def behind(self, name: str) -> Behind:
         del name
-        return Behind(folder=self._config.cwd or None)
+        return Behind(folders=self._config.folders)
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
         if not self._config.enabled or not is_chosen(name, self._config.tools):
