@@ -42,6 +42,12 @@ def test_what_holds_itself_is_nested_too_deeply():
     assert "nested" in without_json_form({"a": around})
 
 
+def test_what_holds_itself_beside_something_that_cannot_be_sent_comes_to_an_end():
+    around: list[object] = []
+    around.append(around)
+    assert "object" in without_json_form({"a": object(), "b": around})
+
+
 @given(VALUES)
 def test_a_value_has_a_form_exactly_where_a_strict_writer_finds_one(value):
     try:

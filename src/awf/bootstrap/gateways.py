@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from awf.domain.errors import AwfError, InvalidWorkflowError
 from awf.domain.own_variables import handed_on
 from awf.domain.problem import as_note, suggest
+from awf.domain.redaction import Masker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -76,6 +77,7 @@ class GatewayHouse:
         self._serving = serving
         self._shadow = shadow
         self._pins: tuple[str, PinStore] | None = None
+        self._of_the_file = Masker()
         self._gateway: Gateway | None = None
         self._hears = False  # of labels that change
         self._told: set[Problem] = set()
@@ -103,6 +105,7 @@ class GatewayHouse:
         )
         for name, value in loaded.secrets.items():
             self._app.masker.add(name, value)
+            self._of_the_file.add(name, value)
         self._digest = digest
         return _shadowed(loaded.file) if self._shadow else loaded.file
 
@@ -275,8 +278,10 @@ class GatewayHouse:
         """One for as long as the file says the same: it remembers what it has read."""
         if self._pins is None or self._pins[0] != self.file.pinning.file:
             from awf.application.gateway.clean_pins import CleanPins
+            from awf.domain.redaction.publishing import Publishing
 
-            self._pins = self.file.pinning.file, CleanPins(self._pin_store(), self._app.publishing)
+            pins = CleanPins(self._pin_store(), self._app.publishing, Publishing(self._of_the_file))
+            self._pins = self.file.pinning.file, pins
         return self._pins[1]
 
     def _pin_store(self) -> PinStore:

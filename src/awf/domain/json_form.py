@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +25,26 @@ def without_json_form(value: Any) -> str:
     except Exception as error:  # noqa: BLE001  whatever it is, it cannot be sent
         return next(_found(value), "") or str(error).split("\n", 1)[0]
     # Numbers that are none are written as null, so that without one there are none.
-    return next(_found(value), "") if b"null" in encoded else ""
+    return "" if b"null" not in encoded or _is_plain_json(value) else next(_found(value), "")
+
+
+def _is_plain_json(value: Any) -> bool:
+    """At a fraction of the cost of a look at each value. It may say no too often."""
+    try:
+        json.dumps(value, allow_nan=False, check_circular=False)
+    except (ValueError, TypeError, RecursionError):
+        return False
+    return True
 
 
 def _found(value: Any) -> Iterator[str]:
     waiting: list[tuple[tuple[str, ...], Any]] = [((), value)]
-    for path, one in waiting:  # grows meanwhile; ends, since it is not nested too deeply
+    seen: set[int] = set()  # it may have itself in it
+    for path, one in waiting:  # grows meanwhile
+        if isinstance(one, dict | list | tuple):
+            if id(one) in seen:
+                continue
+            seen.add(id(one))
         if isinstance(one, str):
             if _is_broken(one):
                 yield f"{_shown(path)}a text has half of a surrogate pair in it"

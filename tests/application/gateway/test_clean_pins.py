@@ -34,7 +34,7 @@ def pins(masker):
 
     def opened(*kept):
         store = MemoryPins({one.id: one for one in kept})
-        return CleanPins(store, Publishing(masker)), store
+        return CleanPins(store, Publishing(masker), Publishing(masker)), store
 
     return opened
 
@@ -77,3 +77,40 @@ def test_what_is_saved_is_kept(pins):
     clean, store = pins()
     assert clean.save({"door:wait": pin(PLAIN)}) is None
     assert store.load() == clean.load() == {"door:wait": pin(PLAIN)}
+
+
+# -- processes that know different secrets -----------------------------------------------------------------------------
+
+QUERY = {"name": "query", "description": f"Asks the database, with {KEY}."}
+STORED = {"name": "query", "description": "Asks the database, with ***."}
+SEEN = {"name": "query", "description": "Asks the ***, with ***."}
+
+
+@pytest.fixture
+def elsewhere(masker):
+    """The same in a process whose environment has a password that is a word of a description; and the store below both."""
+    store = MemoryPins({"door:query": pin(QUERY)})
+    more = Masker()
+    more.add("KEY", KEY)
+    more.add("env.DB_PASSWORD", "database")
+    here, there = Publishing(masker), Publishing(more)
+    return CleanPins(store, here, here), CleanPins(store, there, here), store
+
+
+def test_a_look_from_another_environment_changes_nothing_for_others(elsewhere):
+    here, there, store = elsewhere
+    found = there.load()
+    assert found["door:query"].definition == SEEN
+    assert not compare(found, {"door": [SEEN]}, now=9.0).changes
+    assert store.load()["door:query"].definition == STORED
+    assert not compare(here.load(), {"door": [STORED]}, now=9.0).changes
+
+
+def test_what_is_saved_from_another_environment_leaves_the_pins_of_others_as_they_are(elsewhere):
+    here, there, store = elsewhere
+    there.save({**there.load(), "door:wait": pin(PLAIN)})
+    assert {one.definition["name"]: one.definition for one in store.load().values()} == {
+        "query": STORED,
+        "wait": PLAIN,
+    }
+    assert not compare(here.load(), {"door": [STORED, PLAIN]}, now=9.0).changes
