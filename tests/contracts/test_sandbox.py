@@ -237,6 +237,14 @@ async def test_a_project_beside_the_audit_is_shown(run, project, tmp_path):
     assert (await run("true", secret=(str(tmp_path / "storage/audit"),))).exit_code == 0
 
 
+def test_storage_among_the_programs_of_the_system_is_shown_as_little(wall, project):
+    """`/opt` is shown to every program, whatever the project."""
+    command = Command(argv=("/bin/true",), cwd=str(project), env=ENV)
+    with pytest.raises(AwfError) as caught:
+        wall.prepare(command, RESTRICTED, Grounds(root=str(project), secret=("/usr/awf-storage/audit",)))
+    assert caught.value.code == "USER.SANDBOX.STORAGE_IN_REACH"
+
+
 async def test_a_project_that_is_the_whole_machine_is_refused(wall):
     command = Command(argv=("/bin/true",), cwd="/", env=ENV)
     with pytest.raises(AwfError, match="nothing could be hidden"):

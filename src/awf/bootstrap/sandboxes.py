@@ -11,7 +11,7 @@ from awf.domain.redaction import secret_values
 from awf.domain.sandbox import rules_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from awf.bootstrap.guarded import Guarded
     from awf.domain.ports.command_runner import Command, CommandOutcome, CommandRunner, RunningCommand, Stream
@@ -31,8 +31,7 @@ class Walls:
         self.settings = settings
         self._app = app
         self._protected = (app.places.project, *protected)
-        storage = os.path.join(app.cwd, app.settings.storage.value)
-        self._secret = tuple(os.path.join(storage, name) for name in ("audit", "gate", "awf.db"))
+        self._secret = (*_secrets(app),)
         self._warned: set[str] = set()
 
     def rules(self, profile: str) -> SandboxRules:
@@ -83,6 +82,14 @@ class Walls:
         if text not in self._warned:
             self._warned.add(text)
             _log.error("%s It goes on with what can be.", text)  # as a mere warning most would never see it
+
+
+def _secrets(app: Guarded) -> Iterator[str]:
+    storage = os.path.join(app.cwd, app.settings.storage.value)
+    yield from (os.path.join(storage, name) for name in ("audit", "gate", "artifacts", "awf.db"))
+    for named in (app.settings.audit_key.value, app.environment.get("AWF_DATABASE_URL_FILE")):
+        if named:
+            yield os.path.join(app.cwd, os.path.expanduser(named))
 
 
 class LateRunner:

@@ -16,7 +16,7 @@ from awf.bootstrap.sandboxes import Walls
 from awf.bootstrap.tool_sources import ToolSources
 from awf.domain.errors import AwfError, InvalidWorkflowError
 from awf.domain.sandbox import BUILT_IN, SandboxSettings
-from awf.domain.tool import CallContext
+from awf.domain.tool import CallContext, ToolFailure
 from awf.infrastructure.sandboxes import ConfinedRunner
 
 pytestmark = [pytest.mark.anyio, pytest.mark.journey]
@@ -73,9 +73,10 @@ async def opened(project, tmp_path):
     """An application in the project, with this in its gateway file."""
     made = []
 
-    def opened(**file) -> App:
+    def opened(environment=(), **file) -> App:
         (project / ".awf" / "gateway.yaml").write_text(json.dumps(file))
-        made.append(App(cwd=str(project), environment={**os.environ, "HOME": str(tmp_path / "home")}))
+        own = {**os.environ, "HOME": str(tmp_path / "home"), **dict(environment)}
+        made.append(App(cwd=str(project), environment=own))
         return made[-1]
 
     yield opened
@@ -138,6 +139,40 @@ async def test_bash_cannot_open_the_gate_for_itself(opened, project):
     told = await bash("echo '{}' > .awf/gateway.yaml; rm -rf .awf; echo new > src/file")
     assert (project / ".awf" / "gateway.yaml").read_text() == before
     assert (project / "src" / "file").read_text() == "new\n", told.text
+
+
+@needs_walls
+@pytest.mark.parametrize(
+    ("variable", "file", "content"),
+    [
+        ("AWF_AUDIT_KEY", "keys/audit.key", "0" * 64),
+        ("AWF_DATABASE_URL_FILE", "keys/url", "postgresql://x/y"),
+    ],
+)
+async def test_keys_that_lie_in_the_project_are_not_shown(opened, project, variable, file, content):
+    (project / "keys").mkdir()
+    (project / file).write_text(content)
+    bash = bash_of(opened({variable: str(project / file)}, sandbox={"bash": "restricted"}))
+    with pytest.raises(ToolFailure, match=rf"keeps .*{file}.* would be shown"):
+        await bash(f"cat {file}")
+
+
+@needs_walls
+async def test_a_key_of_the_audit_that_the_configuration_names_is_not_shown(opened, project):
+    (project / ".awf" / "config.yaml").write_text("audit: {key: audit.key}\n")
+    (project / "audit.key").write_text("0" * 64)
+    with pytest.raises(ToolFailure, match=r"keeps .*audit\.key.* would be shown"):
+        await bash_of(opened(sandbox={"bash": "restricted"}))("cat audit.key")
+
+
+@needs_walls
+async def test_results_that_were_put_aside_are_not_shown(opened, tmp_path):
+    kept = tmp_path / "storage" / "artifacts"
+    kept.mkdir(parents=True)
+    sandbox = {"bash": "mine", "profiles": {"mine": {"read": [str(kept)]}}}
+    bash = bash_of(opened({"AWF_STORAGE": str(kept.parent)}, sandbox=sandbox))
+    with pytest.raises(ToolFailure, match=r"keeps .*storage/artifacts"):
+        await bash("true")
 
 
 async def test_without_a_word_of_sandboxes_nothing_is_wrapped(opened, project):

@@ -253,7 +253,7 @@ USER_CODES: dict[str, Entry] = {
     ),
     "USER.SANDBOX.STORAGE_IN_REACH": Entry(
         "The sandbox would show what AWF itself keeps",
-        "The directory with the audit, its keys, grants and runs lies in a place that the profile shows, such as the project's folder.",
+        "The directory with the audit, its keys, grants and runs lies in a place that the profile shows, such as the project's folder or /opt.",
         "Choose a directory elsewhere with --storage DIR or AWF_STORAGE.",
     ),
     "USER.GATEWAY.OPEN_DOOR": Entry(

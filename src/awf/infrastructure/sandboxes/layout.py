@@ -78,7 +78,7 @@ def lay_out(rules: SandboxRules, grounds: Grounds, cwd: str) -> Layout:
     layout = Layout(False, root, start, [], [], [*_system()])
     try:
         _show(layout.spots, _wanted(rules, grounds, root), root)
-        _keep_from(grounds.secret, layout.spots, rules.name)
+        _keep_from(grounds.secret, [*(spot.path for spot in layout.spots), *layout.system], rules.name)
         writable = [spot.path for spot in layout.spots if spot.writable]
         for path in grounds.protected:
             spot = _opened(path, root, writable=False)
@@ -127,15 +127,14 @@ def _show(spots: list[Spot], wanted: Iterable[tuple[str, bool]], root: str) -> N
             spots.append(spot)
 
 
-def _keep_from(secret: Iterable[str], spots: list[Spot], profile: str) -> None:
+def _keep_from(secret: Iterable[str], shown: Iterable[str], profile: str) -> None:
     """A part of what is shown cannot be hidden for good: whoever may write around it can move it. So it is refused."""
+    places = [*dict.fromkeys(map(os.path.realpath, shown))]
     for path in map(os.path.realpath, secret):
-        place = next(
-            (spot.path for spot in spots if lies_in(path, spot.path) or lies_in(spot.path, path)), ""
-        )
+        place = next((one for one in places if lies_in(path, one) or lies_in(one, path)), "")
         if place:
             text = f"AWF keeps its audit, its keys and grants in {path}, and programs in the sandbox profile “{profile}” would be shown {place}."
-            hint = "Choose a directory elsewhere with --storage DIR or AWF_STORAGE, or do not show this one."
+            hint = "Choose a directory elsewhere with --storage DIR or AWF_STORAGE (a key of the audit: AWF_AUDIT_KEY), or do not show this one."
             raise AwfError(STORAGE_CODE, text, hint=hint)
 
 
