@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 import threading
@@ -243,6 +244,125 @@ def test_storage_among_the_programs_of_the_system_is_shown_as_little(wall, proje
     with pytest.raises(AwfError) as caught:
         wall.prepare(command, RESTRICTED, Grounds(root=str(project), secret=("/usr/awf-storage/audit",)))
     assert caught.value.code == "USER.SANDBOX.STORAGE_IN_REACH"
+
+
+# -- what governs us ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def talk(wall, runner, project):
+    """A shell in the walls that does what it is told, line by line, while things happen around it."""
+
+    @contextlib.asynccontextmanager
+    async def talk(rules: SandboxRules = WORKSPACE, **grounds):
+        confined = ConfinedRunner(runner, wall, rules, Grounds(root=str(project), **grounds))
+        script = 'while IFS= read -r line; do eval "$line" >&2; echo done; done'
+        command = Command(argv=("/bin/sh", "-c", script), cwd=str(project), env=ENV)
+        async with confined.start(command, with_stdin=True) as process:
+            answers = process.lines(lambda _chunk: None)
+
+            async def say(line: str) -> None:
+                assert await process.write(line.encode() + b"\n")
+                assert await anext(answers) == b"done"
+
+            yield say
+
+    return talk
+
+
+@pytest.fixture
+def gate(project):
+    file = project / "conf" / "inner" / "gateway.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text("gate: shut\n")
+    return file
+
+
+REWRITE = "{ mkdir -p conf/inner; echo open > conf/inner/gateway.yaml; echo open > conf/inner/gateway.pins.json; } 2>/dev/null"
+
+
+@pytest.mark.parametrize(
+    "move", ["mv conf old", "mv conf/inner old", "mv conf/inner/gateway.yaml old", "rm -rf conf"]
+)
+async def test_a_file_that_governs_us_is_kept_with_the_folders_around_it(run, gate, move):
+    await run(f"{move}; {REWRITE}; echo mine > conf/file", protected_files=(str(gate),))
+    assert gate.read_text() == "gate: shut\n"
+    assert os.listdir(gate.parent) == ["gateway.yaml"]
+
+
+async def test_a_place_around_the_project_does_not_give_the_gate_away(run, project, tmp_path):
+    (project / ".awf").mkdir()
+    (project / ".awf" / "gateway.yaml").write_text("gate: shut\n")
+    rules = msgspec.structs.replace(RESTRICTED, write=("..",))
+    script = "cd ..; mv project old; mkdir -p project/.awf; echo open > project/.awf/gateway.yaml; echo in > beside"
+    await run(script, rules, protected=(str(project / ".awf"),))
+    assert (project / ".awf" / "gateway.yaml").read_text() == "gate: shut\n"
+
+
+async def test_a_file_stays_kept_when_its_owner_saves_it_anew(talk, gate):
+    async with talk(protected_files=(str(gate),)) as say:
+        (gate.parent / "new").write_text("gate: shut again\n")
+        os.replace(gate.parent / "new", gate)
+        await say(REWRITE)
+        await say("mv conf old")
+    assert gate.read_text() == "gate: shut again\n"
+    assert os.listdir(gate.parent) == ["gateway.yaml"]
+
+
+async def test_what_governs_us_cannot_be_made_where_nothing_was(run, project):
+    script = (
+        "mkdir .awf; echo open > .awf/gateway.yaml; mv .awf old; mkdir .awf; echo open > .awf/plugins.yaml"
+    )
+    await run(script, protected=(str(project / ".awf"),))
+    assert os.listdir(project / ".awf") == []
+
+
+async def test_nothing_is_made_where_nobody_could_write(run, project):
+    await run("true", RESTRICTED, protected=(str(project / ".awf"),))
+    assert os.listdir(project) == ["sub"]
+
+
+async def refused(run, rules=WORKSPACE, **grounds) -> AwfError:
+    with pytest.raises(AwfError) as caught:
+        await run("true", rules, **grounds)
+    assert caught.value.code == "USER.SANDBOX.GATE_IN_REACH"
+    assert caught.value.hint
+    return caught.value
+
+
+async def test_a_file_that_governs_us_right_in_a_writable_place_is_refused(run, project):
+    """Its folder cannot be kept, and the file alone is another one once its owner has saved it."""
+    (project / "gw.yaml").write_text("gate: shut\n")
+    grounds = {"protected_files": (str(project / "gw.yaml"),)}
+    error = await refused(run, **grounds)
+    assert str(project / "gw.yaml") in error.message
+    assert "mkdir gate && mv gw.yaml gate/" in error.hint
+    assert (await run("true", RESTRICTED, **grounds)).exit_code == 0
+
+
+async def test_a_link_on_the_way_to_what_governs_us_is_refused_where_it_could_be_exchanged(run, project):
+    (project / "real").mkdir()
+    (project / ".awf").symlink_to("real")
+    error = await refused(run, protected=(str(project / ".awf"),))
+    assert error.message.startswith(f"{project}/.awf is a link")
+    assert (await run("true", RESTRICTED, protected=(str(project / ".awf"),))).exit_code == 0
+
+
+async def test_a_link_that_is_kept_itself_may_lead_to_what_is_kept_too(run, project, gate):
+    (project / ".awf").mkdir()
+    (project / ".awf" / "gateway.yaml").symlink_to(gate)
+    way = str(project / ".awf" / "gateway.yaml")
+    await run(f"rm {way}; mv .awf old; mv conf old; {REWRITE}", protected_files=(way,))
+    assert gate.read_text() == "gate: shut\n"
+    assert os.readlink(way) == str(gate)
+
+
+@pytest.mark.parametrize("place", [".awf", ".awf/plugins", ".awf/gateway.yaml"])
+async def test_a_profile_cannot_give_away_what_governs_us(run, project, place):
+    (project / ".awf" / "plugins").mkdir(parents=True)
+    (project / ".awf" / "gateway.yaml").write_text("gate: shut\n")
+    rules = msgspec.structs.replace(RESTRICTED, write=(place,))
+    await refused(run, rules, protected=(str(project / ".awf"),))
 
 
 async def test_a_project_that_is_the_whole_machine_is_refused(wall):

@@ -11,6 +11,7 @@ import stat
 import time
 from typing import TYPE_CHECKING, Any
 
+from awf.bootstrap.footing import FirmPins, Footing
 from awf.domain.errors import AwfError, InvalidWorkflowError
 from awf.domain.own_variables import handed_on
 from awf.domain.problem import as_note, suggest
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from awf.domain.ports.pin_store import PinStore
     from awf.domain.ports.upstream import Upstreams
     from awf.domain.problem import Problem
+    from awf.domain.sandbox import SandboxRules
     from awf.infrastructure.loop_turn import LoopTurn
 
 __all__ = ["GatewayHouse", "gateway_path", "gateways_of"]
@@ -84,7 +86,11 @@ class GatewayHouse:
         self._digest = ""
         self.seen: Any = None  # the fingerprint of what was read last
         self.warn: Callable[[Problem], None] = _log_warning
+        self._footing = Footing()
+        self._rules: set[SandboxRules] = set()  # by which something was started that may still be there
+        self._footing.hold(path)
         self.file = self.read()
+        self._footing.hold(self._pins_path(self.file))
         self.walls = self._walls(self.file)
 
     def read(self) -> GatewayFile:
@@ -279,21 +285,21 @@ class GatewayHouse:
         if self._pins is None or self._pins[0] != self.file.pinning.file:
             from awf.application.gateway.clean_pins import CleanPins
             from awf.domain.redaction.publishing import Publishing
+            from awf.infrastructure.pin_files import FilePins
 
-            pins = CleanPins(self._pin_store(), self._app.publishing, Publishing(self._of_the_file))
+            path = self._pins_path(self.file)
+            firm = FirmPins(FilePins(path), functools.partial(self._check_footing, path))
+            pins = CleanPins(firm, self._app.publishing, Publishing(self._of_the_file))
             self._pins = self.file.pinning.file, pins
         return self._pins[1]
 
-    def _pin_store(self) -> PinStore:
-        from awf.infrastructure.pin_files import FilePins
-
+    def _pins_path(self, file: GatewayFile) -> str:
         name = os.path.abspath(self.path)
-        if self.file.pinning.file != "gateway.pins.json" or name.endswith((".yaml", ".yml")):
-            return FilePins.beside(name, self.file.pinning.file)
+        if file.pinning.file != "gateway.pins.json" or name.endswith((".yaml", ".yml")):
+            return os.path.join(os.path.dirname(name), os.path.expanduser(file.pinning.file))
         # Files of other programs often lie where nothing of ours should.
         folder = os.path.join(self._app.places.data_home, "gateway-pins")
-        os.makedirs(folder, exist_ok=True)
-        return FilePins(os.path.join(folder, f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.json"))
+        return os.path.join(folder, f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.json")
 
     def _open_server(self, name: str, server: GatewayServer) -> Upstreams:
         from awf.infrastructure.upstreams import ServerWays
@@ -310,8 +316,30 @@ class GatewayHouse:
 
     def _walls(self, file: GatewayFile) -> Walls:
         from awf.bootstrap.sandboxes import Walls
+        from awf.domain.sandbox import rules_named
 
-        return Walls(self._app, file.sandbox, [os.path.abspath(self.path)])
+        named = {file.sandbox.default, file.sandbox.bash, file.sandbox.plugins}
+        named |= {server.sandbox for server in file.servers.values()}
+        self._rules |= {rules_named(file.sandbox, name) for name in named}
+        files = [os.path.abspath(self.path), self._pins_path(file)]
+        if file.listen.oauth is not None and file.listen.oauth.jwks_file:
+            keys = os.path.expanduser(file.listen.oauth.jwks_file)
+            files.append(os.path.join(os.path.dirname(files[0]), keys))
+        return Walls(self._app, file.sandbox, files)
+
+    def _check_footing(self, *files: str) -> None:
+        """Raises `AwfError` where what was read from them is not to be trusted."""
+        self._footing.check(files, lambda folder: self.walls.could_change(self._rules, folder))
+
+    def look_at_footing(self) -> AwfError | None:
+        """What there is to tell of the folders of its files, once."""
+        if self._footing.lost:
+            return None
+        try:
+            self._check_footing(self.path, self._pins_path(self.file))
+        except AwfError as error:
+            return error
+        return None
 
     def admission(
         self, file: GatewayFile, listen: Listen, addresses: Sequence[str], is_open: Callable[[str], bool]
@@ -360,6 +388,7 @@ class GatewayHouse:
                 hint="Put the file back.",
             )
         file = self.read()
+        self._check_footing(self.path, self._pins_path(file))
         self._told.clear()  # what is still so is told again
         walls = self._walls(file)
         for server in file.servers.values():

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from awf.bootstrap.guarded import Guarded
     from awf.domain.ports.command_runner import Command, CommandOutcome, CommandRunner, RunningCommand, Stream
+    from awf.domain.ports.sandbox import Grounds
     from awf.domain.sandbox import SandboxRules, SandboxSettings
 
 __all__ = ["LateRunner", "Walls"]
@@ -26,11 +27,11 @@ _log = logging.getLogger("awf.sandbox")
 class Walls:
     """What one gate's file says of sandboxes, and what this machine makes of it."""
 
-    def __init__(self, app: Guarded, settings: SandboxSettings, protected: Iterable[str] = ()) -> None:
-        """`protected`: what confined programs may not change, wherever it lies."""
+    def __init__(self, app: Guarded, settings: SandboxSettings, files: Iterable[str] = ()) -> None:
+        """`files`: what else governs us, and confined programs may not change, wherever it lies."""
         self.settings = settings
         self._app = app
-        self._protected = (app.places.project, *protected)
+        self._files = (*files, *_config_file(app))
         self._secret = (*_secrets(app),)
         self._warned: set[str] = set()
 
@@ -49,12 +50,27 @@ class Walls:
         sandbox = self._app.sandbox
         if sandbox is None:
             return self._app.runner
-        from awf.domain.ports.sandbox import Grounds
         from awf.infrastructure.sandboxes import ConfinedRunner
 
-        home = self._app.environment.get("HOME", "")
-        grounds = Grounds(root=root, protected=self._protected, secret=self._secret, home=home)
-        return ConfinedRunner(self._app.runner, sandbox, rules, grounds)
+        return ConfinedRunner(self._app.runner, sandbox, rules, self._grounds(root))
+
+    def _grounds(self, root: str) -> Grounds:
+        from awf.domain.ports.sandbox import Grounds
+
+        return Grounds(
+            root=root,
+            protected=(*_folders(self._app),),
+            protected_files=self._files,
+            secret=self._secret,
+            home=self._app.environment.get("HOME", ""),
+        )
+
+    def could_change(self, rules: Iterable[SandboxRules], path: str) -> bool:
+        """Whether one of these profiles lets confined programs write there, were it not kept from them."""
+        from awf.infrastructure.sandboxes import may_change
+
+        grounds = self._grounds(self._app.cwd)
+        return any(may_change(one, grounds, path) for one in rules) and self._app.sandbox is not None
 
     def environment(self, profile: str, given: Mapping[str, str]) -> dict[str, str]:
         """What a program in this profile is handed on: where files are hidden, so are secrets that it would inherit from us."""
@@ -82,6 +98,24 @@ class Walls:
         if text not in self._warned:
             self._warned.add(text)
             _log.error("%s It goes on with what can be.", text)  # as a mere warning most would never see it
+
+
+def _folders(app: Guarded) -> Iterator[str]:
+    """From where we take what is run without walls. Those that may hold workflows only where they are: nobody wants an
+    empty one in every project, and the project's own folder may be among them.
+    """
+    places = app.places
+    yield from (places.project, places.config_home, places.cache_home, *places.plugin_dirs)
+    around = os.path.realpath(app.cwd) + "/"
+    for folder in (*(path for path, _ in places.workflow_roots), *places.template_dirs):
+        if os.path.isdir(folder) and not around.startswith(os.path.realpath(folder).rstrip("/") + "/"):
+            yield folder
+
+
+def _config_file(app: Guarded) -> Iterator[str]:
+    named = app.environment.get("AWF_CONFIG_PATH")
+    if named:
+        yield os.path.abspath(named)
 
 
 def _secrets(app: Guarded) -> Iterator[str]:

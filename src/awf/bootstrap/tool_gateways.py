@@ -97,7 +97,8 @@ def _service(
     user = app.environment.get("USER", "") if options.user is None else options.user
     gate = app.gate_rooms.gate(msgspec.structs.replace(file, overrides={}))
     assert gate is not None
-    walls = Walls(app, file.sandbox)
+    named = [os.path.join(app.cwd, options.config)] if isinstance(options.config, str) else []
+    walls = Walls(app, file.sandbox, named)
     overrides = file.overrides
 
     def has_action(tool_id: str) -> bool:

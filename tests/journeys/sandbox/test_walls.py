@@ -175,6 +175,28 @@ async def test_results_that_were_put_aside_are_not_shown(opened, tmp_path):
         await bash("true")
 
 
+@needs_walls
+async def test_bash_can_change_nothing_else_that_we_are_led_by(opened, project, tmp_path):
+    """Plugins, workflows and configuration lie where environment variables and a home say."""
+    home = tmp_path / "home"
+    places = [project / name for name in ("configs/workflows", "more/workflows", "own/plugins", "own/conf")]
+    for folder in (*places, home / ".config" / "awf", project / "src"):
+        folder.mkdir(parents=True)
+    (project / "own" / "conf" / "config.yaml").write_text("log: {level: info}\n")
+    environment = {
+        "AWF_WORKFLOWS_PATH": "more/workflows:.",
+        "AWF_PLUGINS_PATH": "own/plugins",
+        "AWF_CONFIG_PATH": str(project / "own" / "conf" / "config.yaml"),
+    }
+    profile = {"extends": "workspace", "write": ["~/.config"]}
+    bash = bash_of(opened(environment, sandbox={"bash": "mine", "profiles": {"mine": profile}}))
+    kept = " ".join(map(str, (*places, home / ".config" / "awf")))
+    told = await bash(
+        f"for one in {kept} src; do echo x > $one/new && echo made $one; done 2>/dev/null; true"
+    )
+    assert told.text == "made src\n[exit code 0]"
+
+
 async def test_without_a_word_of_sandboxes_nothing_is_wrapped(opened, project):
     app = opened(mcpServers={})
     assert app.walls.runner("", app.cwd) is app.runner

@@ -256,6 +256,16 @@ USER_CODES: dict[str, Entry] = {
         "The directory with the audit, its keys, grants and runs lies in a place that the profile shows, such as the project's folder or /opt.",
         "Choose a directory elsewhere with --storage DIR or AWF_STORAGE.",
     ),
+    "USER.SANDBOX.GATE_IN_REACH": Entry(
+        "The sandbox could not keep what governs AWF from programs",
+        "The gate's file, or another that AWF is led by, lies right in a place that the profile lets programs change, or behind a link in one.",
+        "Give the file a folder of its own, such as `.awf`; put a real folder in the place of a link.",
+    ),
+    "USER.SANDBOX.FOLDER_REPLACED": Entry(
+        "The folder of the gateway's file was replaced while programs ran",
+        "A running program is kept from the folder that was there when it started. What lies in the new one it may have changed.",
+        "Stop the gateway, look at what stands in the folder, and start it again.",
+    ),
     "USER.GATEWAY.OPEN_DOOR": Entry(
         "The gateway would be open to others",
         "It listens beyond this machine without tokens, or a token is empty or stands in the file itself.",

@@ -16,9 +16,9 @@ class Grounds(msgspec.Struct, frozen=True, kw_only=True):
 
     root: str  # the project's folder
     shared: tuple[str, ...] = ()  # folders that it and we both write, such as one for a socket
-    protected: tuple[
-        str, ...
-    ] = ()  # what it may read and not change, also inside `root`: the gate's own files
+    # What governs us, and it may read and not change, also inside `root`: folders, and files with the folders they are in.
+    protected: tuple[str, ...] = ()
+    protected_files: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()  # what no place that it is shown may hold: the audit, its keys, grants
     home: str = ""  # hidden from it, with an empty one in its place
 

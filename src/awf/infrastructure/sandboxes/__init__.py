@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from awf.infrastructure.sandboxes.choosing import MachineFacts, machine_facts, open_sandbox
 from awf.infrastructure.sandboxes.confined_runner import ConfinedRunner
+from awf.infrastructure.sandboxes.layout import may_change
 
-__all__ = ["ConfinedRunner", "MachineFacts", "machine_facts", "open_sandbox"]
+__all__ = ["ConfinedRunner", "MachineFacts", "machine_facts", "may_change", "open_sandbox"]

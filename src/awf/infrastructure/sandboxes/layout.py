@@ -11,6 +11,7 @@ import shutil
 from typing import TYPE_CHECKING, NamedTuple
 
 from awf.domain.errors import AwfError
+from awf.infrastructure.sandboxes.keeping import keep, lies_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +20,17 @@ if TYPE_CHECKING:
     from awf.domain.ports.sandbox import Grounds
     from awf.domain.sandbox import SandboxRules
 
-__all__ = ["ETC_FILES", "ETC_FOLDERS", "SYSTEM", "Layout", "Spot", "check_reach", "lay_out", "lies_in"]
+__all__ = [
+    "ETC_FILES",
+    "ETC_FOLDERS",
+    "SYSTEM",
+    "Layout",
+    "Spot",
+    "check_reach",
+    "lay_out",
+    "lies_in",
+    "may_change",
+]
 
 CODE = "USER.SANDBOX.OUT_OF_REACH"
 STORAGE_CODE = "USER.SANDBOX.STORAGE_IN_REACH"
@@ -50,7 +61,7 @@ class Layout(NamedTuple):
     root: str
     cwd: str
     spots: list[Spot]  # what is shown, outer before inner; those of the system are not among them
-    protected: list[Spot]  # what lies inside something writable, and can only be read
+    protected: list[Spot]  # folders inside something writable that can only be read
     system: list[str]
 
     def close(self) -> None:
@@ -60,10 +71,6 @@ class Layout(NamedTuple):
     def shows(self, path: str) -> bool:
         places = (*self.system, *(spot.path for spot in self.spots))
         return self.everything or any(lies_in(path, place) for place in places)
-
-
-def lies_in(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def lay_out(rules: SandboxRules, grounds: Grounds, cwd: str) -> Layout:
@@ -80,12 +87,9 @@ def lay_out(rules: SandboxRules, grounds: Grounds, cwd: str) -> Layout:
         _show(layout.spots, _wanted(rules, grounds, root), root)
         _keep_from(grounds.secret, [*(spot.path for spot in layout.spots), *layout.system], rules.name)
         writable = [spot.path for spot in layout.spots if spot.writable]
-        for path in grounds.protected:
-            spot = _opened(path, root, writable=False)
-            if spot is not None and any(lies_in(spot.path, place) for place in writable):
-                layout.protected.append(spot)
-            elif spot is not None:
-                os.close(spot.fd)
+        kept = keep(grounds.protected, grounds.protected_files, writable, rules.name)
+        layout.spots.extend(_held(path, writable=True) for path in kept.held)
+        layout.protected.extend(_held(path, writable=False) for path in kept.folders)
     except BaseException:
         layout.close()
         raise
@@ -138,6 +142,16 @@ def _keep_from(secret: Iterable[str], shown: Iterable[str], profile: str) -> Non
             raise AwfError(STORAGE_CODE, text, hint=hint)
 
 
+def may_change(rules: SandboxRules, grounds: Grounds, path: str) -> bool:
+    """Whether this place can be written by programs of a profile, were nothing protected in there."""
+    if rules.files == "all":
+        return False
+    root, real = os.path.realpath(grounds.root), os.path.realpath(path)
+    return any(
+        writable and lies_in(real, os.path.realpath(one)) for one, writable in _wanted(rules, grounds, root)
+    )
+
+
 def _opened(path: str, root: str, *, writable: bool) -> Spot | None:
     """None for what does not exist, or may not be opened by us either."""
     try:
@@ -151,6 +165,16 @@ def _opened(path: str, root: str, *, writable: bool) -> Spot | None:
         what = f"{path} leads out of the project, to {real}"
         raise AwfError(CODE, f"{what}.", hint="Name the place itself under `read` or `write` if it is meant.")
     return Spot(real, fd, writable, os.path.isdir(f"/proc/self/fd/{fd}"), path)
+
+
+def _held(path: str, *, writable: bool) -> Spot:
+    """A folder of which we know where it really lies."""
+    try:
+        fd = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as reason:
+        text = f"{path} is to be kept from programs, and cannot be opened: {reason.strerror}."
+        raise AwfError(CODE, text, hint="Look whether it is moved about at this moment.") from reason
+    return Spot(path, fd, writable, True, path)
 
 
 # -- whether the program itself is in reach ----------------------------------------------------------------------------

@@ -247,6 +247,8 @@ class _Serving:
             if self._reload.is_set() or (now != house.seen and now is not None):
                 self._reload.clear()
                 await self._take_over(house, gateway, door, addresses or [])
+            if (lost := house.look_at_footing()) is not None:
+                _report(lost)
             with contextlib.suppress(AwfError):  # a store that is out of reach is told by calls
                 await house.look_at_levels()
             with contextlib.suppress(AwfError):
