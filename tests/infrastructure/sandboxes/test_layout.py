@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 
 import msgspec
 import pytest
 
+from awf.domain.errors import AwfError
 from awf.domain.ports.command_runner import Command
 from awf.domain.ports.sandbox import Grounds
 from awf.domain.sandbox import BUILT_IN
@@ -76,6 +78,45 @@ def test_a_program_is_found_wherever_the_path_shows_one_in_reach(tmp_path):
         check_reach(Command(argv=("tool",), cwd="", env={"PATH": path}), layout, "restricted")
     finally:
         layout.close()
+
+
+@pytest.mark.parametrize(
+    ("program", "named"),
+    [
+        ("home/.local/share/uv/tools/x/bin/x", "home/.local/share/uv/tools/x"),
+        ("elsewhere/x/bin/x", "elsewhere/x"),
+        ("home/.local/bin/x", "home/.local/bin"),  # ~/.local holds the storage
+        ("home/bin/x", "home/bin"),
+        ("home/x", "home/x"),
+    ],
+)
+def test_the_folder_to_add_for_a_program_is_never_one_that_holds_too_much(tmp_path, program, named):
+    for folder in ("project", "home/.local/share/awf/audit"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / program).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / program).touch()
+    secret = (str(tmp_path / "home/.local/share/awf/audit"),)
+    grounds = Grounds(root=str(tmp_path / "project"), home=str(tmp_path / "home"), secret=secret)
+    layout = lay_out(BUILT_IN["restricted"], grounds, "")
+    try:
+        with pytest.raises(AwfError) as caught:
+            check_reach(Command(argv=(str(tmp_path / program),), cwd="", env={}), layout, "restricted")
+    finally:
+        layout.close()
+    assert caught.value.hint.endswith(f"such as {tmp_path / named}.")
+    rules = msgspec.structs.replace(BUILT_IN["restricted"], read=(str(tmp_path / named),))
+    lay_out(rules, grounds, "").close()
+
+
+def test_the_folder_to_add_for_a_program_is_not_the_whole_machine(tmp_path):
+    with tempfile.NamedTemporaryFile(dir="/tmp") as program:
+        layout = lay_out(BUILT_IN["restricted"], Grounds(root=str(tmp_path)), "")
+        try:
+            with pytest.raises(AwfError, match="is hidden") as caught:
+                check_reach(Command(argv=(program.name,), cwd="", env={}), layout, "restricted")
+        finally:
+            layout.close()
+    assert caught.value.hint.endswith("such as /tmp.")
 
 
 def test_settings_of_the_system_are_copied_without_its_secrets(tmp_path):

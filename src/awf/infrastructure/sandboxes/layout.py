@@ -63,6 +63,9 @@ class Layout(NamedTuple):
     spots: list[Spot]  # what is shown, outer before inner; those of the system are not among them
     protected: list[Spot]  # folders inside something writable that can only be read
     system: list[str]
+    private: tuple[
+        str, ...
+    ] = ()  # the home and what is secret: whatever holds it is nothing to add to `read`
 
     def close(self) -> None:
         for spot in (*self.spots, *self.protected):
@@ -82,7 +85,8 @@ def lay_out(rules: SandboxRules, grounds: Grounds, cwd: str) -> Layout:
     if root == "/":
         hint = "Work in a folder of its own, or choose a profile with `files: all`."
         raise AwfError(CODE, "The project's folder is /, so nothing could be hidden.", hint=hint)
-    layout = Layout(False, root, start, [], [], [*_system()])
+    private = tuple(os.path.realpath(path) for path in (grounds.home, *grounds.secret) if path)
+    layout = Layout(False, root, start, [], [], [*_system()], private)
     try:
         _show(layout.spots, _wanted(rules, grounds, root), root)
         _keep_from(grounds.secret, [*(spot.path for spot in layout.spots), *layout.system], rules.name)
@@ -196,11 +200,19 @@ def check_reach(command: Command, layout: Layout, profile: str) -> None:
             return
         hidden = hidden or real
     if hidden:
-        folder = os.path.dirname(os.path.dirname(hidden))
+        folder = _installed_in(hidden, layout.private)
         hint = f"Add the folder it is installed in to `read` of a profile that extends it, such as {folder}."
         raise AwfError(CODE, f"The program {hidden} is hidden by the sandbox profile “{profile}”.", hint=hint)
     text = f'Cannot start "{program}": there is no such program.'
     raise AwfError("EXECUTION.COMMAND.NOT_FOUND", text, hint="Install the program, or correct its path.")
+
+
+def _installed_in(program: str, private: Iterable[str]) -> str:
+    """The folder above its own, as of `x/bin/program`, where that does not hold too much; at the least the program itself."""
+    own = os.path.dirname(program)
+    around = (os.path.dirname(own), own)
+    fitting = (one for one in around if one != "/" and not any(lies_in(path, one) for path in private))
+    return next(fitting, program)
 
 
 def _candidates(program: str, env: Mapping[str, str], cwd: str) -> Iterator[str]:
