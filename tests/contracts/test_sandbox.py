@@ -379,6 +379,29 @@ async def test_limits_hold_also_where_no_files_are_hidden(run, tmp_path):
     assert (tmp_path / "large").stat().st_size == 1 << 20
 
 
+@pytest.mark.parametrize("wall", ["bubblewrap"], indirect=True)
+async def test_where_no_files_are_hidden_the_limits_can_be_left_by_nobody(run):
+    """By root neither. Files are opened only: a hole would be one in this machine. Landlock cannot do this."""
+    rules = SandboxRules(name="limits", memory=1 << 28, processes=64)
+    doors = "$(find /sys/fs/cgroup -name cgroup.procs -o -name tasks -o -name memory.max 2>/dev/null)"
+    known = "/proc/sys/kernel/core_pattern /proc/sys/vm/overcommit_memory"
+    said = await run(
+        f"for one in {known} {doors}; do (exec 3>>$one) 2>/dev/null && echo $one; done; true", rules
+    )
+    assert (said.text, said.exit_code) == ("", 0)
+
+
+@pytest.mark.parametrize("count", [2900, 4000])
+async def test_more_variables_than_a_wall_can_pass_on_are_an_error_that_says_so(wall, run, count):
+    env = {**ENV, **{f"V{number}": "x" for number in range(count)}}
+    if count > 2900 and wall.abilities().wall == "bubblewrap":
+        with pytest.raises(AwfError, match="cannot pass on 4001 environment variables") as caught:
+            await run("true", env=env)
+        assert caught.value.code == "SYSTEM.SANDBOX.UNAVAILABLE"
+    else:
+        assert (await run("echo $V2899", env=env)).text == "x\n"
+
+
 async def test_a_shared_folder_is_for_the_next_program_alone(wall, runner, project):
     confined = ConfinedRunner(runner, wall, RESTRICTED, Grounds(root=str(project)))
     folder = confined.scratch()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from awf.domain.errors import AwfError
 from awf.domain.sandbox import Abilities
 from awf.infrastructure.sandboxes.airlock import airlock
 from awf.infrastructure.sandboxes.confined import ConfinedCommand
@@ -36,6 +37,9 @@ __all__ = ["Bubblewrap"]
 _JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
 _CHANGING = ("/etc/resolv.conf", "/etc/hosts")  # with the network that this machine is in
 _OF_THE_KERNEL = ("sys", "sysrq-trigger", "mtrr", "pressure", "fs", "scsi", "acpi")  # below /proc
+_GROUPS = "/sys/fs/cgroup"
+_MOST_ARGUMENTS = 9000  # of bwrap, together
+_SPARE = 16  # for what is added to them
 _ROOMY = 8 * 1024**3
 _SAFE_PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 
@@ -117,7 +121,8 @@ class Bubblewrap:
         if not rules.network:
             arguments.append("--unshare-net")
         if layout.everything:
-            arguments += ["--dev-bind", "/", "/", "--proc", "/proc"]
+            arguments += ["--dev-bind", "/", "/", "--proc", "/proc", *_kernel_settings()]
+            arguments += ["--ro-bind-try", _GROUPS, _GROUPS]  # root could leave its own
         else:
             arguments += [
                 *self._system(layout, rules),
@@ -132,6 +137,11 @@ class Bubblewrap:
         arguments += ["--chdir", layout.cwd, "--clearenv"]
         for name, value in command.env.items():
             arguments += ["--setenv", name, value]
+        if len(arguments) > _MOST_ARGUMENTS - _SPARE:
+            text = f"The sandbox “{rules.name}” cannot be built: bubblewrap cannot pass on {len(command.env)} environment variables."
+            raise AwfError(
+                "SYSTEM.SANDBOX.UNAVAILABLE", text, hint="Start AWF with fewer: about 2900 can be passed on."
+            )
         return arguments
 
     def _shown(self, rules: SandboxRules, layout: Layout, grounds: Grounds) -> Iterator[str]:
