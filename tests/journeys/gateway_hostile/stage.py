@@ -317,14 +317,21 @@ class House:
     """One gateway that serves over HTTP."""
 
     def __init__(
-        self, journey: Any, config: dict[str, Any], *options: str, settled: bool = True, log: str = "warning"
+        self,
+        journey: Any,
+        config: dict[str, Any],
+        *options: str,
+        settled: bool = True,
+        log: str = "warning",
+        place: str = "gateway.yaml",
     ) -> None:
         self.journey = journey
         if log:
             journey.environment["AWF_LOG_LEVEL"] = log
         self.journal = journey.root / "journal"
         journey.environment["VILLAIN_JOURNAL"] = str(self.journal)
-        self.config = journey.project / "gateway.yaml"
+        self.config = journey.project / place
+        self.config.parent.mkdir(exist_ok=True)
         self.configure(config)
         self.unix = options[options.index("--unix") + 1] if "--unix" in options else ""
         door = () if self.unix else ("--port", "0")

@@ -8,6 +8,8 @@ import signal
 
 import pytest
 
+from awf.bootstrap import App
+
 
 def _bomb():
     """A few lines that stand for a billion values."""
@@ -206,3 +208,18 @@ def test_a_hangup_during_calls_drops_none(house, stage):
         worker.result(stage.PATIENCE)
     assert failures == []
     assert done
+
+
+def test_a_folder_that_was_replaced_where_confined_programs_may_write_is_never_read_again(opened, stage):
+    """Whatever runs in a sandbox was kept from the folder that was there, and nobody can tell who wrote what in the new one."""
+    if App(cwd="/", environment=os.environ).sandbox is None:
+        pytest.skip("this machine can build no wall")
+    sandbox = {"bash": "workspace"}
+    house = opened({"mcpServers": {"bad": stage.villain()}, "sandbox": sandbox}, place=".awf/gateway.yaml")
+    before, folder = house.client.tools(), house.config.parent
+    folder.rename(folder.with_name("old"))
+    folder.mkdir()
+    house.until_said("USER.SANDBOX.FOLDER_REPLACED")
+    house.configure({"mcpServers": {"new": stage.villain(tools=["echo"])}, "sandbox": sandbox})
+    refused(house, "Stop the gateway, look at what stands in the folder")
+    assert (house.client.tools(), list(house.client.servers())) == (before, ["bad"])
