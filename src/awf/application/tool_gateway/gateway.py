@@ -206,8 +206,15 @@ class ToolGatewayService:
         async with self._changing:
             await self._let_go()
             for grant_id in list(self._granted):
-                await self._parts.grants.revoke(grant_id, self._parts.holder.user or "api")
-                del self._granted[grant_id]
+                await self._revoked(grant_id)
+
+    async def _revoked(self, grant_id: str) -> None:
+        try:
+            await self._parts.grants.revoke(grant_id, self._parts.holder.user or "api")
+        except AwfError as error:
+            if error.code != "USER.GRANT.UNKNOWN":  # one that is over for long is in no store any more
+                raise
+        self._granted.pop(grant_id, None)
 
     async def close(self) -> None:
         """Servers end, and calls with them. May be called more than once."""
