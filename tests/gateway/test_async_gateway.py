@@ -194,6 +194,10 @@ async def test_a_grant_for_a_folder_names_it_whole(gateway, workspace):
         ({"config": "none.yaml"}, "USER.INPUT.MISSING_FILE"),
         ({"workspace": "none"}, "USER.INPUT.MISSING_FILE"),
         ({"session": "a\nb"}, "USER.CONTEXT.INVALID"),
+        ({"session": ""}, "USER.GATEWAY.INVALID_CALL"),
+        ({"storage": ""}, "USER.GATEWAY.INVALID_CALL"),
+        ({"workspace": ""}, "USER.GATEWAY.INVALID_CALL"),
+        ({"config": ""}, "USER.GATEWAY.INVALID_CALL"),
     ],
 )  # fmt: skip
 def test_options_that_are_wrong_are_refused_at_once(options, code, tmp_path, monkeypatch):

@@ -62,6 +62,10 @@ def open_tool_gateway(
     """
     from awf.domain.security_context import is_context_id
 
+    for name in ("storage", "config", "workspace", "session"):
+        if getattr(options, name) == "":  # a variable that is not set must not mean that nothing is kept
+            message = f"`{name}` is empty."
+            raise AwfError("USER.GATEWAY.INVALID_CALL", message, hint="Leave it out, or say what it is.")
     surroundings = dict(os.environ if environment is None else environment)
     workspace = os.path.realpath(options.workspace or os.getcwd())
     if not os.path.isdir(workspace):

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 __all__ = [
+    "LAST_MOMENT",
     "CapabilityGrant",
     "GrantScope",
     "GrantTrouble",
@@ -20,6 +21,7 @@ __all__ = [
 ]
 
 GrantTrouble = Literal["unknown", "revoked", "expired", "foreign", "not_yet"]
+LAST_MOMENT = 253402300800.0  # in seconds since 1970: the calendar ends with the year 9999
 _LONGEST = 256
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from awf.bootstrap import App
 from awf.bootstrap.gate_stores import approval_desk, contexts
+from awf.domain.grant import CapabilityGrant
 from awf.domain.label import Label
 from awf.interfaces.cli.app import run_cli
 
@@ -113,6 +114,14 @@ def test_grants_are_told_in_lines(said):
         (["add", "x", "--expires", "soon"], "USER.INPUT.USAGE"),
         (["add", "x", "--expires", "0s"], "USER.INPUT.USAGE"),
         (["add", "x", "--expires", "9" * 400 + "h"], "USER.GRANT.INVALID"),
+        (["add", "x", "--expires", "9999999999d"], "USER.GRANT.INVALID"),
+        (["add", "x", "--expires", ""], "USER.INPUT.USAGE"),
+        (["add", "x", "--workspace", ""], "USER.INPUT.USAGE"),
+        (["add", "x", "--user", ""], "USER.INPUT.USAGE"),
+        (["add", "x", "--session", ""], "USER.INPUT.USAGE"),
+        (["add", "x", "--session="], "USER.INPUT.USAGE"),
+        (["add", "x", "--approval", ""], "USER.INPUT.USAGE"),
+        (["add", "x", "--storage", ""], "USER.INPUT.USAGE"),
         (["add", "x", "--workspace", "nowhere"], "USER.INPUT.MISSING_FILE"),
         (["add", "x", "--approval", "forged"], "USER.APPROVAL.UNKNOWN"),
         (["add", "x\udcff"], "USER.INPUT.INVALID_FORMAT"),
@@ -130,8 +139,36 @@ def test_an_approval_may_come_with_a_grant(told):
 
 
 def test_a_grant_for_longer_than_the_calendar_goes_can_be_listed(said):
-    said("grant", "add", "x", "--expires", "9" * 20 + "s")
+    old = CapabilityGrant(grant_id="old", capability="x", issued_at=1.0, expires_at=1e20)
+    in_app(lambda app: app.gate_store.grants.add(old))
     assert "until 1" in said("grant", "list")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["gateway", "context", "new", "--parent"],
+        ["gateway", "serve", "--stdio", "--profile"],
+        ["gateway", "serve", "--unix"],
+        ["gateway", "serve", "--host"],
+        ["gateway", "serve", "--config"],
+        ["gateway", "api", "--stdio", "--storage"],
+        ["gateway", "api", "--stdio", "--config"],
+        ["gateway", "approvals", "--storage"],
+        ["gateway", "explain-decision", "kb:find", "--config"],
+        ["approve", "run"],
+        ["audit", "list", "--context"],
+        ["audit", "list", "--since"],
+        ["audit", "export", "--file"],
+        ["audit", "verify", "--witness"],
+        ["audit", "verify", "--key"],
+    ],
+)
+def test_what_is_empty_is_not_taken_for_what_is_left_out(capsys, arguments):
+    assert run_cli([*arguments, ""]) == 1
+    told = capsys.readouterr().err
+    assert "USER.INPUT.USAGE" in told
+    assert "is empty" in told
 
 
 # -- approvals -------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from awf.application.gate.coverage import NOTHING_NEEDED, Coverage, coverage, pe
 from awf.application.gate.freshness import TTL_SECONDS, Freshness
 from awf.application.gate.telling import tell_nobody, told
 from awf.domain.errors import AwfError
-from awf.domain.grant import CapabilityGrant, GrantScope, is_capability
+from awf.domain.grant import LAST_MOMENT, CapabilityGrant, GrantScope, is_capability
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -172,6 +172,8 @@ def _check(grant: CapabilityGrant) -> None:
     times = (grant.issued_at, grant.expires_at, grant.revoked_at)
     if not all(isfinite(time_) for time_ in times if time_ is not None):
         raise _invalid("A time of the grant is not a number.", "Give seconds since 1970, or leave it out.")
+    if grant.expires_at is not None and grant.expires_at > LAST_MOMENT:
+        raise _invalid("The grant would count until after the year 9999.", "Leave out when it expires.")
 
 
 def _invalid(message: str, hint: str) -> AwfError:

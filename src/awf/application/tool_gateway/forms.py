@@ -87,6 +87,10 @@ def grant_of(given: Any, now: float, by: str) -> StoredGrant:
     issued_at = min(now, expires) if issued is None and expires is not None else issued
     if issued is not None and expires is not None and expires <= issued:
         raise AwfError(_GRANT, "`expiresAt` is not after `issuedAt`.", hint="Leave one of the two out.")
+    empty = [name for name, value in (given.get("scope") or {}).items() if not value]
+    if empty:  # what is left out counts everywhere, and a variable that is not set must not
+        message = f"`scope.{empty[0]}` is empty."
+        raise AwfError(_GRANT, message, hint="Leave it out where it does not matter.")
     folder = asked.scope.workspace if asked.scope is not None else ""
     if folder and (not os.path.isabs(folder) or os.path.normpath(folder) != folder):
         message = "`scope.workspace` is the whole path of a folder, without `.` and `..` in it."

@@ -20,6 +20,7 @@ __all__ = [
     "listing_options",
     "make_app",
     "names_in",
+    "not_empty",
     "parse_inputs",
     "person_name",
     "require_text",
@@ -29,10 +30,20 @@ __all__ = [
 ]
 
 
+def not_empty(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """What is left out may mean everything; a variable of a script that is not set must not."""
+    from click.core import ParameterSource
+
+    given = ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
+    if given and "" in (value if isinstance(value, tuple) else (value,)):
+        what = param.get_error_hint(ctx)
+        raise click.UsageError(f"{what} is empty: leave it out, or look whether a variable is not set.")
+    return value
+
+
 def storage_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option("--storage", metavar="DIR", help="Directory of the run store [env: AWF_STORAGE].")(
-        function
-    )
+    text = "Directory of the run store [env: AWF_STORAGE]."
+    return click.option("--storage", metavar="DIR", callback=not_empty, help=text)(function)
 
 
 def listing_options(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

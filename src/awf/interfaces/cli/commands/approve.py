@@ -11,6 +11,7 @@ from awf.interfaces.cli.options import (
     echo_lines,
     listing_options,
     make_app,
+    not_empty,
     person_name,
     run_id_argument,
     storage_option,
@@ -26,7 +27,7 @@ _SAID = {"reject": "denied", "run": "approved for this run", "once": "approved"}
 
 @click.command()
 @run_id_argument
-@click.argument("step", required=False, default="")
+@click.argument("step", required=False, default="", callback=not_empty)
 @click.option("--deny", "outcome", flag_value="reject", help="Say no.")
 @click.option("--for-run", "outcome", flag_value="run", help="Say yes for the rest of the run.")
 @click.option("--once", "outcome", flag_value="once", default=True, help="Say yes this once (default).")

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
-from awf.interfaces.cli.options import echo_json, echo_lines, listing_options, make_app, storage_option
+from awf.interfaces.cli.options import (
+    echo_json,
+    echo_lines,
+    listing_options,
+    make_app,
+    not_empty,
+    storage_option,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -34,13 +41,21 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--tool", default="", metavar="ID", help="Only calls of this tool, with * and ?.")
-@click.option("--context", default="", metavar="NAME", help="Only calls in this security context.")
+@click.option(
+    "--tool", default="", callback=not_empty, metavar="ID", help="Only calls of this tool, with * and ?."
+)
+@click.option(
+    "--context", default="", callback=not_empty, metavar="NAME", help="Only calls in this security context."
+)
 @click.option("--kind", default="call", metavar="KIND", help="What to list: call, grant_added, …, or any.")
-@click.option("--request", default="", metavar="ID", help="Only the call with this request id.")
+@click.option(
+    "--request", default="", callback=not_empty, metavar="ID", help="Only the call with this request id."
+)
 @click.option("--denied", is_flag=True, help="Only calls that were not let through.")
-@click.option("--since", default="", metavar="AGE", help="Only of the last 30m, 12h, 7d, …")
-@click.option("--until", default="", metavar="AGE", help="Only what is older than this.")
+@click.option(
+    "--since", default="", callback=not_empty, metavar="AGE", help="Only of the last 30m, 12h, 7d, …"
+)
+@click.option("--until", default="", callback=not_empty, metavar="AGE", help="Only what is older than this.")
 @click.option("--after", type=click.IntRange(min=0), default=0, metavar="N", help="Go on behind this number.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True)
 @storage_option
@@ -117,9 +132,12 @@ def show_record(sequence: int, storage: str | None, output: str) -> int:
     "keys",
     multiple=True,
     metavar="KEY",
+    callback=not_empty,
     help="A public key to trust, or a file with one or several; again for more.",
 )
-@click.option("--witness", default="", metavar="FILE", help="Checkpoints that were kept elsewhere.")
+@click.option(
+    "--witness", default="", callback=not_empty, metavar="FILE", help="Checkpoints that were kept elsewhere."
+)
 @storage_option
 @listing_options()
 def verify_audit(
@@ -158,7 +176,14 @@ def verify_audit(
     show_default=True,
     help="jsonl: the chain as it is.",
 )
-@click.option("--file", "target", default="", metavar="FILE", help="Where to write; else to standard output.")
+@click.option(
+    "--file",
+    "target",
+    default="",
+    callback=not_empty,
+    metavar="FILE",
+    help="Where to write; else to standard output.",
+)
 @click.option("--after", type=click.IntRange(min=0), default=0, metavar="N", help="Begin behind this number.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=None, help="At most so many.")
 @storage_option

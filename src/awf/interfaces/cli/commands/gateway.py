@@ -8,7 +8,7 @@ import click
 
 from awf.interfaces.cli.commands.gateway_approvals import approve, deny, list_approvals
 from awf.interfaces.cli.commands.gateway_context import context
-from awf.interfaces.cli.options import echo_json, echo_lines, listing_options, make_app
+from awf.interfaces.cli.options import echo_json, echo_lines, listing_options, make_app, not_empty
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,12 +18,12 @@ __all__ = ["command"]
 
 def _config_option(function: Callable[..., Any]) -> Callable[..., Any]:
     text = "The configuration: .awf/gateway.yaml when left out; also a sidecar_config.json or an mcpServers file."
-    return click.option("-c", "--config", default="", metavar="FILE", help=text)(function)
+    return click.option("-c", "--config", default="", callback=not_empty, metavar="FILE", help=text)(function)
 
 
 def _profile_option(function: Callable[..., Any]) -> Callable[..., Any]:
     text = "Only the tools of this profile."
-    return click.option("--profile", default="", metavar="NAME", help=text)(function)
+    return click.option("--profile", default="", callback=not_empty, metavar="NAME", help=text)(function)
 
 
 @click.group()
@@ -33,10 +33,21 @@ def command() -> None:
 
 @command.command("serve")
 @_config_option
-@click.option("--host", metavar="HOST", help="Where to listen, instead of what the configuration says.")
+@click.option(
+    "--host",
+    callback=not_empty,
+    metavar="HOST",
+    help="Where to listen, instead of what the configuration says.",
+)
 @click.option("--port", type=click.IntRange(0, 65535), metavar="PORT", help="The port; 0 takes a free one.")
 @click.option("--stdio", is_flag=True, help="Serve the one client on standard input and output.")
-@click.option("--unix", default="", metavar="PATH", help="Listen on a Unix socket that only you may enter.")
+@click.option(
+    "--unix",
+    default="",
+    callback=not_empty,
+    metavar="PATH",
+    help="Listen on a Unix socket that only you may enter.",
+)
 @_profile_option
 @click.option(
     "--shadow", is_flag=True, help="Let every call pass, and record what would be refused or asked."
@@ -44,6 +55,7 @@ def command() -> None:
 @click.option(
     "--advertise",
     default="",
+    callback=not_empty,
     metavar="URL",
     help="Where other gateways of the same database reach this one [AWF_GATEWAY_ADVERTISE].",
 )
@@ -90,14 +102,27 @@ def serve_gateway(
     "-c",
     "--config",
     default="",
+    callback=not_empty,
     metavar="FILE",
     help="A gateway's file of which the gate's keys count; none when left out.",
 )
 @click.option("--stdio", is_flag=True, help="Serve the one program on standard input and output.")
-@click.option("--unix", default="", metavar="PATH", help="Listen on a Unix socket that only you may enter.")
-@click.option("--workspace", default="", metavar="DIR", help="Where servers work, instead of here.")
 @click.option(
-    "--storage", default="", metavar="DIR", help="Keep grants and the audit there; else nothing is kept."
+    "--unix",
+    default="",
+    callback=not_empty,
+    metavar="PATH",
+    help="Listen on a Unix socket that only you may enter.",
+)
+@click.option(
+    "--workspace", default="", callback=not_empty, metavar="DIR", help="Where servers work, instead of here."
+)
+@click.option(
+    "--storage",
+    default="",
+    callback=not_empty,
+    metavar="DIR",
+    help="Keep grants and the audit there; else nothing is kept.",
 )
 def serve_api(config: str, stdio: bool, unix: str, workspace: str, storage: str) -> int:
     """Serve ToolGateway to programs: JSON-RPC, one message a line (docs/tool-gateway.md).

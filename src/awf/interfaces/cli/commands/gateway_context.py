@@ -11,6 +11,7 @@ from awf.interfaces.cli.options import (
     echo_json,
     echo_lines,
     listing_options,
+    not_empty,
     person_name,
     require_text,
     storage_option,
@@ -31,7 +32,9 @@ def context() -> None:
 
 
 @context.command("new")
-@click.option("--parent", metavar="ID", default="", help="Begin with what this context has read.")
+@click.option(
+    "--parent", metavar="ID", default="", callback=not_empty, help="Begin with what this context has read."
+)
 @storage_option
 @listing_options()
 def new_context(parent: str, storage: str | None, output: str) -> int:

@@ -13,6 +13,7 @@ from awf.interfaces.cli.options import (
     echo_json,
     echo_lines,
     listing_options,
+    not_empty,
     person_name,
     require_text,
     storage_option,
@@ -32,11 +33,19 @@ def command() -> None:
 
 @command.command("add")
 @click.argument("capability")
-@click.option("--expires", metavar="AGE", default="", help="How long it counts: 30m, 1h, 7d, …")
-@click.option("--workspace", metavar="DIR", default="", help="Only for work in this folder.")
-@click.option("--user", metavar="USER", default="", help="Only for this user.")
-@click.option("--session", metavar="CONTEXT", default="", help="Only for this security context.")
-@click.option("--approval", metavar="ID", default="", help="An approval that comes with it.")
+@click.option(
+    "--expires", metavar="AGE", default="", callback=not_empty, help="How long it counts: 30m, 1h, 7d, …"
+)
+@click.option(
+    "--workspace", metavar="DIR", default="", callback=not_empty, help="Only for work in this folder."
+)
+@click.option("--user", metavar="USER", default="", callback=not_empty, help="Only for this user.")
+@click.option(
+    "--session", metavar="CONTEXT", default="", callback=not_empty, help="Only for this security context."
+)
+@click.option(
+    "--approval", metavar="ID", default="", callback=not_empty, help="An approval that comes with it."
+)
 @storage_option
 @listing_options()
 def add_grant(
