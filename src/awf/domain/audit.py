@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from awf.domain.errors import AwfError
+
 __all__ = [
     "AuditCheckpoint",
     "AuditEntry",
@@ -16,6 +18,7 @@ __all__ = [
     "AuditRecord",
     "AuditReport",
     "AuditUnavailable",
+    "BrokenAuditError",
     "FlawKind",
     "MovedAudit",
 ]
@@ -149,6 +152,14 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     @property
     def is_sound(self) -> bool:
         return not self.flaws
+
+
+class BrokenAuditError(AwfError):
+    """It is not as it was written."""
+
+    def __init__(self, message: str, hint: str, report: AuditReport) -> None:
+        super().__init__("EXECUTION.AUDIT.BROKEN", message, hint=hint)
+        self.report = report
 
 
 class MovedAudit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -351,6 +351,13 @@ async def test_a_witness_that_disagrees(log, any_bench):
     assert "another hash" in found.message
 
 
+async def test_a_witness_file_without_checkpoints_is_told(log, any_bench):
+    (any_bench.folder.parent / "witness.jsonl").write_bytes(b"")
+    report = await log.verify()
+    assert (report.is_sound, report.witnessed) == (True, 0)
+    assert "has no checkpoint" in report.notes[0]
+
+
 async def test_a_witness_file_that_is_none(log, any_bench):
     (any_bench.folder.parent / "witness.jsonl").write_text("{}\n", encoding="utf-8")
     found, _ = await flaw(log)

@@ -158,6 +158,51 @@ def test_a_broken_log_ends_with_status_3_and_names_the_place(audit, recorded):
     assert "record 2" in error["message"]
 
 
+def test_programs_are_told_of_a_broken_log_as_of_a_sound_one(audit, recorded):
+    sound = json.loads(audit("verify", "-o", "json").out)
+    with sqlite3.connect(recorded / "audit.db") as connection:
+        connection.execute("UPDATE records SET entry = replace(entry, 'kb:put', 'kb:pot')")
+    connection.close()
+    broken = json.loads(audit("verify", "-o", "json", status=3).out)
+    assert broken.keys() == {*sound, "error"}
+    assert (broken["records"], broken["soundUntil"], broken["head"]) == (4, 1, sound["head"])
+    assert [(one["kind"], one["sequence"]) for one in broken["flaws"]] == [("changed", 2)]
+
+
+@pytest.mark.parametrize("given", ["", "\n", "nothing", "A" * 43, "A" * 88, "ä" * 44])
+def test_what_is_no_key_vouches_for_nothing(audit, recorded, tmp_path, given):
+    key = (recorded / "signing.pub").read_text(encoding="ascii")
+    (tmp_path / "keys").write_text(f"{key if given.strip() else ''}{given}\n", encoding="utf-8")
+    told = audit("verify", "--key", str(tmp_path / "keys"), status=1).err
+    assert "USER.AUDIT.NO_EVIDENCE" in told
+    assert "signing.pub" in told
+
+
+def test_a_key_file_that_is_not_there_is_no_tampering(audit, recorded, tmp_path):
+    told = audit("verify", "--key", str(tmp_path / "signing.pbu"), status=1).err
+    assert "USER.AUDIT.NO_EVIDENCE" in told
+    assert "is no public key, nor a file with one" in told
+
+
+def test_a_witness_file_without_a_checkpoint_vouches_for_nothing(audit, recorded, tmp_path):
+    (tmp_path / "empty").touch()
+    assert "USER.AUDIT.NO_EVIDENCE" in audit("verify", "--witness", "empty", status=1).err
+    with sqlite3.connect(recorded / "audit.db") as connection:
+        connection.execute("UPDATE records SET entry = replace(entry, 'kb:put', 'kb:pot')")
+    connection.close()
+    assert "Record 2 was changed" in audit("verify", "--witness", "empty", status=3).err
+
+
+def test_a_key_says_what_of_an_export_it_does_not_vouch_for(audit, recorded, tmp_path):
+    lines = [line for line in audit("export").out.splitlines(keepends=True) if "checkpoint" not in line]
+    (tmp_path / "bare.jsonl").write_text("".join(lines), encoding="utf-8")
+    told = audit("verify", "bare.jsonl", "--key", str(recorded / "signing.pub")).out
+    assert "Not checked: no signature vouches for records 1 to 4\n" in told
+    whole = str(tmp_path / "whole.jsonl")
+    audit("export", "--file", whole)
+    assert "Not checked" not in audit("verify", whole, "--key", str(recorded / "signing.pub")).out
+
+
 def test_a_key_that_is_not_the_logs_is_told(audit, recorded):
     assert "not signed with this log's key" in audit("verify", "--key", "A" * 43 + "=", status=3).err
 

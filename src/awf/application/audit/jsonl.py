@@ -12,7 +12,7 @@ from awf.domain.audit_chain import ChainWalk, record_line
 from awf.domain.canonical import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     from awf.domain.ports.audit_log import AuditLog
 
@@ -47,7 +47,7 @@ def verify_lines(
 ) -> AuditReport:
     """Whether an export is whole and unchanged. Signatures are held against the key, or several with blanks between them, if there is one."""
     walk = ChainWalk()
-    signed = 0
+    signed = vouched = 0
     for number, line in enumerate(lines, 1):
         if found := _RECORD.fullmatch(line.rstrip(b"\n")):
             entry, said, previous, sequence = found[1], found[2].decode(), found[3].decode(), int(found[4])
@@ -56,6 +56,7 @@ def verify_lines(
             walk.step(sequence, previous, said, entry)
         elif (checkpoint := _checkpoint(line)) is not None:
             signed += 1
+            vouched = max(vouched, checkpoint.size)
             _check(walk, checkpoint, public_key, holds)
         else:
             walk.flaw("changed", walk.last + 1, f"line {number} is neither a record nor a checkpoint")
@@ -66,7 +67,15 @@ def verify_lines(
         head=walk.head,
         checkpoints=signed,
         flaws=tuple(walk.flaws),
+        notes=tuple(_unsigned(walk, vouched)) if public_key else (),
     )
+
+
+def _unsigned(walk: ChainWalk, vouched: int) -> Iterator[str]:
+    """Whoever names a key wants to know what it does not vouch for."""
+    first = max(vouched + 1, walk.first)
+    if first <= walk.last:
+        yield f"no signature vouches for records {first} to {walk.last}"
 
 
 def _checkpoint(line: bytes) -> AuditCheckpoint | None:

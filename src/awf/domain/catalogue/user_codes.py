@@ -356,6 +356,12 @@ USER_CODES: dict[str, Entry] = {
         "Nothing has been recorded in this storage directory, or the log has no record with this number.",
         "`awf audit list` shows what there is; --storage DIR looks elsewhere.",
     ),
+    "USER.AUDIT.NO_EVIDENCE": Entry(
+        "What the log is to be held against is none",
+        "`--key` takes a public key (32 bytes in Base64, as `signing.pub` beside the log has it) or a file with one in each line, `--witness` a file "
+        "with checkpoints. What is empty or something else vouches for nothing.",
+        "Take the key or the witness file that you kept elsewhere; `awf audit verify --help` says more.",
+    ),
     "USER.RUN.NOT_FOUND": Entry(
         "No run has this id",
         "The id (or its beginning) matches no run in the store, or it matches several.",

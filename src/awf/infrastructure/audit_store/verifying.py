@@ -90,7 +90,7 @@ def verified(evidence: Evidence, witness: str, damage: str = "") -> AuditReport:
     except DAMAGE as error:
         walk.flaw("database", walk.last + 1, f"the database is damaged behind record {walk.last}: {error}")
     if witness:
-        checking.check_signed("witness", witnessed(witness))
+        checking.check_witness(witness)
     if damage and not walk.flaws:
         walk.flaw(
             "database",
@@ -214,6 +214,11 @@ class _Checking:
                     kind, size, f"{name} of {size} records vouches for another hash of record {size}"
                 )
             self._signed[kind] += 1
+
+    def check_witness(self, file: str) -> None:
+        self.check_signed("witness", witnessed(file))
+        if not self._signed["witness"]:
+            self._notes.append(f"the witness file {file} has no checkpoint")
 
     def _is_signed(self, one: AuditCheckpoint) -> bool:
         """Also with a key that is not known here; that is told."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 T = TypeVar("T")
+_KEY_BYTES = 32
 _FORMATS = ["jsonl", "ocsf", "agent-trail"]
 
 
@@ -149,7 +150,7 @@ def verify_audit(
     """
     from awf.interfaces.cli.rendering.audit_lines import report_lines
 
-    public = " ".join(map(_key, keys))
+    public = " ".join(key for one in keys for key in _keys_in(one))
     if witness and not os.path.isfile(witness):
         raise _missing(witness)
     if witness and file is not None:
@@ -160,6 +161,9 @@ def verify_audit(
         app = _with_audit(storage)
         report = _asked(app, lambda: app.audit.verify(public_key=public, witness=witness))
     _require_sound(report, "awf audit export --file FILE writes it anew." if file is not None else "")
+    if witness and not report.witnessed:
+        message = f"{witness} has no checkpoint, so there is nothing to hold the log against."
+        raise _no_evidence(message, "Take the file that `audit: {witness: FILE}` of the configuration names.")
     if output == "json":
         echo_json(report)
     else:
@@ -290,12 +294,43 @@ def _moment(age: str, option: str) -> float:
     return time.time() - seconds
 
 
-def _key(given: str) -> str:
-    """The key itself, or what a file says: one in each line."""
-    if not given or not os.path.isfile(given):
-        return given
-    with open(given, encoding="ascii", errors="replace") as stream:
-        return stream.read(65536).strip()
+def _keys_in(given: str) -> list[str]:
+    """The key itself, or those of a file: one in each line. To trust what is no key would be to find everything changed."""
+    is_file = os.path.isfile(given)
+    try:
+        words = _words_of(given) if is_file else [given]
+    except OSError as error:
+        raise _missing(given) from error
+    wrong = next((word for word in words if not _is_key(word)), None)
+    if words and wrong is None:
+        return words
+    message = f"There is no key in {given}."
+    if wrong is not None:
+        message = f"{'In ' + given + ' ' if is_file else ''}'{wrong[:80]}' is no public key"
+        message += "." if is_file else ", nor a file with one."
+    raise _no_evidence(
+        message, "A key is 44 letters, digits and signs, as in `signing.pub` in the folder of the log."
+    )
+
+
+def _words_of(file: str) -> list[str]:
+    with open(file, encoding="ascii", errors="replace") as stream:
+        return stream.read().split()
+
+
+def _is_key(word: str) -> bool:
+    import base64
+
+    try:
+        return len(base64.b64decode(word, validate=True)) == _KEY_BYTES
+    except ValueError:
+        return False
+
+
+def _no_evidence(message: str, hint: str) -> Exception:
+    from awf.domain.errors import AwfError
+
+    return AwfError("USER.AUDIT.NO_EVIDENCE", message, hint=hint)
 
 
 def _verified_file(file: str, public: str) -> AuditReport:
@@ -326,7 +361,7 @@ def _not_written(target: str, error: OSError) -> Exception:
 
 
 def _require_sound(report: AuditReport, hint: str = "") -> None:
-    from awf.domain.errors import AwfError
+    from awf.domain.audit import BrokenAuditError
 
     if report.is_sound:
         return
@@ -337,8 +372,8 @@ def _require_sound(report: AuditReport, hint: str = "") -> None:
         else "No record is sound."
     )
     place = min(flaw.sequence for flaw in report.flaws)
-    raise AwfError(
-        "EXECUTION.AUDIT.BROKEN",
+    raise BrokenAuditError(
         "\n".join([f"The audit is not as it was written, from record {place} on.", *told, until]),
-        hint=hint or f"awf audit show {max(1, place)}",
+        hint or f"awf audit show {max(1, place)}",
+        report,
     )

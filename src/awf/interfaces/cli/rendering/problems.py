@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from awf.domain.errors import InvalidWorkflowError
 from awf.domain.problem import as_note
 from awf.interfaces.cli.rendering.figures import counted
@@ -129,4 +131,8 @@ def error_document(error: AwfError) -> dict[str, Any]:
     }
     if isinstance(error, InvalidWorkflowError):
         return {"error": body, **problems_document(error.problems)}
+    from awf.domain.audit import BrokenAuditError
+
+    if isinstance(error, BrokenAuditError):
+        return {"error": body, **msgspec.to_builtins(error.report)}
     return {"error": body}
