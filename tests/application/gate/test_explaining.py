@@ -12,7 +12,8 @@ from awf.application.gate.explaining import explained
 from awf.application.gate.origin import Origin
 from awf.application.gate.passage import Gated
 from awf.domain.decision_fields import FIELDS
-from awf.domain.gate_file import Approvals, GateKeys
+from awf.domain.gate_file import Approvals, GateKeys, Levels
+from awf.domain.grant import Holder
 from awf.domain.label import PLAIN, Label
 from awf.domain.override import ToolOverride
 from awf.domain.policy import Decision, Policy, PolicyRule
@@ -132,6 +133,40 @@ async def test_what_is_explained_is_what_is_then_decided_and_recorded(tool_id, r
         foreseen.rule,
         foreseen.shadowed or "",
     )
+
+
+ORIGINS = {
+    "a name that somebody made": Origin(context="minted", door="gateway", named=True),
+    "a name that was made up": Origin(context="made up", door="gateway", named=True),
+    "a name that was used": Origin(context="used", door="gateway", named=True),
+    "no id at all": Origin(context="a\nb", door="gateway", named=True),
+    "no name and no token": Origin(context="gateway:x", door="gateway"),
+    "a token": Origin(context="subject:ci", door="gateway", holder=Holder("", "ci", "subject:ci")),
+    "a step": Origin(context="run:1", door="step"),
+}
+
+
+@pytest.mark.parametrize("shadow", [False, True], ids=["in earnest", "shadow"])
+@pytest.mark.parametrize("who", ORIGINS)
+async def test_a_context_that_does_not_count_is_explained_as_it_is_decided_and_none_is_made(who, shadow):
+    policy = Policy(rules=[], shadow=shadow)
+    lab, origin = GateLab(GateKeys(policy=policy)), ORIGINS[who]
+    await lab.contexts.raise_("used", SECRET, "kb:secrets")
+    await lab.contexts.mint("minted")
+    gate = lab.opened(GateKeys(policy=policy, levels=Levels(contexts="minted")), {})
+    tool, before, known = lab.tool("kb:plain"), lab.kinds, await lab.contexts.all()
+    found = await gate.explained(Gated(gate, tool, origin), {}, None, takes_all)
+    told = await gate.explained(Gated(gate, tool, origin), {}, PLAIN, takes_all)
+    assert (lab.kinds, await lab.contexts.all()) == (before, known)
+    with contextlib.suppress(ToolFailure):
+        await lab.call(tool, origin=origin)
+    (made,) = lab.of_kind("decision")
+    refused = who not in {"a name that somebody made", "a token", "a step"}
+    assert (made.code == "context:refused") is refused
+    for one in (found.decision, told.decision):
+        assert (made.decision, made.code, made.reason) == (one.verdict, one.code, one.reason)
+        assert made.shadowed == (one.shadowed or "")
+    assert ({one.name: one.decision for one in found.stages}["level"].code == "context:refused") is refused
 
 
 async def test_arguments_that_do_not_fit_decide_before_anything_else_also_in_shadow_mode():

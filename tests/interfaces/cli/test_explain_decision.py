@@ -215,6 +215,19 @@ def test_a_call_comes_from_where_calls_usually_come_from(run, tmp_path):
     assert told["document"]["context"]["door"] == "mcp-serve"
 
 
+def test_a_context_that_nobody_made_is_refused_where_only_such_count(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("AWF_STORAGE", str(tmp_path / "s"))
+    words, minted = ["fs:delete_file", "-o", "json"], {"policy": {}, "levels": {"contexts": "minted"}}
+    made = CliRunner().invoke(cli, ["gateway", "context", "new"]).output.strip()
+    for more in ([], ["--context", "id=made-up"], ["--context", "id=made-up", "--context", "user=bob"]):
+        done = run(*words, *more, **minted)
+        assert stages(done)["level"]["code"] == "context:refused"
+        assert json.loads(done.stdout)["decision"]["verdict"] == "deny"
+    done = run(*words, "--context", f"id={made}", **minted)
+    assert json.loads(done.stdout)["decision"]["verdict"] == "allow"
+    assert CliRunner().invoke(cli, ["gateway", "context", "list"]).output.split()[0] == made
+
+
 def test_what_the_context_has_read_by_now_counts_unless_somebody_says_otherwise(run, monkeypatch, tmp_path):
     monkeypatch.setenv("AWF_STORAGE", str(tmp_path / "s"))
     words, reads = ["fs:delete_file", "-o", "json"], {"fs:delete_file": {"classification": "confidential"}}

@@ -9,6 +9,7 @@ import msgspec
 
 from awf.application.gate.decision_document import CallView
 from awf.domain.errors import AwfError
+from awf.domain.label import PLAIN
 from awf.domain.policy import Decision
 
 if TYPE_CHECKING:
@@ -36,12 +37,19 @@ class Admitting:
         try:
             return await self._contexts.load(origin.context)
         except AwfError as error:
-            # Who leaves the name out, and is not known by a credential, would be rid of what the named one has read.
-            is_anyone = origin.named or (origin.door == "gateway" and not origin.holder.user)
-            if is_anyone or error.code != "USER.CONTEXT.UNKNOWN":
+            if not _is_made(origin, error):
                 raise
         await self._contexts.mint(origin.context)  # ours: nobody can choose it
         return await self._contexts.load(origin.context)
+
+    async def seen(self, origin: Origin) -> Label:
+        """The same for whoever only looks: none is made."""
+        try:
+            return await self._contexts.seen(origin.context)
+        except AwfError as error:
+            if not _is_made(origin, error):
+                raise
+        return PLAIN
 
     async def decided(self, passage: Passage) -> Decision:
         looked = passage.label is not None or not passage.tool.by_label
@@ -100,6 +108,13 @@ class Admitting:
             if found is not None:
                 return found
             await grants.refresh()
+
+
+def _is_made(origin: Origin, error: AwfError) -> bool:
+    """Whether a context that is missing is made: one of ours."""
+    # Who leaves the name out, and is not known by a credential, would be rid of what the named one has read.
+    is_anyone = origin.named or (origin.door == "gateway" and not origin.holder.user)
+    return not is_anyone and error.code == "USER.CONTEXT.UNKNOWN"
 
 
 def level_decision(tool: GatedTool, origin: Origin, label: Label) -> Decision | None:

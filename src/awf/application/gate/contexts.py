@@ -112,13 +112,16 @@ class Contexts:
         """Raises `AwfError`: USER.CONTEXT.INVALID, and USER.CONTEXT.UNKNOWN where only minted ones count."""
         _check(context_id)
         looked = self._look()
-        found = await self._store.find(context_id)
-        if self._minted_only and (found is None or not found.minted):
-            raise _unknown(context_id, "that was made by a person")
-        context = self._remember(found or SecurityContext(context_id=context_id))
+        context = self._remember(await self._admitted(context_id))
         if looked[0] == self._fresh.seen:
             self._labels[context_id] = context.label
         return context.label
+
+    async def _admitted(self, context_id: str) -> SecurityContext:
+        found = await self._store.find(context_id)
+        if self._minted_only and (found is None or not found.minted):
+            raise _unknown(context_id, "that was made by a person")
+        return found or SecurityContext(context_id=context_id)
 
     async def refresh(self) -> None:
         """Look at the known ones again if anything has changed in the store, so that listeners hear of it without a call."""
@@ -195,9 +198,9 @@ class Contexts:
         return self._remember(found)
 
     async def seen(self, context_id: str) -> Label:
-        """Of a context, or of one that nobody has used yet. For those who only look: none is made."""
-        found = await self._store.find(context_id)
-        return found.label if found is not None else PLAIN
+        """As `load` tells it, also of one that nobody has used yet. For those who only look: nothing is remembered."""
+        _check(context_id)
+        return (await self._admitted(context_id)).label
 
     async def all(self) -> list[SecurityContext]:
         return await self._store.contexts()

@@ -150,13 +150,17 @@ class Gate:
         """What would be decided about a call of one who knows what has this label, and why. Nothing is asked or recorded.
 
         `label`: None for that of its context, as it is now. `check`: what of the arguments does not fit. Raises `AwfError`
-        when nobody can say what was granted.
+        when nobody can say what was granted, or what the context has seen.
         """
         tool, origin = gated.tool, gated.origin
-        label = label or await self.contexts.seen(origin.context)
+        known, refused = await self._context_seen(origin)
+        label = label or known
         wrong = check(arguments)
         unfit = _never_decided("INVALID_ARGUMENTS", "; ".join(wrong)) if wrong else None
-        before = [("arguments", unfit), ("level", self._shown(level_decision(tool, origin, label)))]
+        before = [
+            ("arguments", unfit),
+            ("level", self._shown(refused or level_decision(tool, origin, label))),
+        ]
         after: list[tuple[str, Decision | None]] = []
         if tool.required:
             coverage = await self._admitting.coverage(tool, origin)
@@ -164,9 +168,18 @@ class Gate:
             after.append(("grants", self._shown(missing)))
         if tool.confirmed:
             after.append(("approval", self._shown(confirmed_decision(tool, Decision(verdict="allow")))))
-        foreseen = await self._admitting.foreseen(Passage(tool, arguments, origin, ""), label)
+        foreseen = refused or await self._admitting.foreseen(Passage(tool, arguments, origin, ""), label)
         decision = unfit or self._shown(foreseen) or foreseen
         return explained(tool.rules, CallView(arguments, origin.seen, label), decision, before, after)
+
+    async def _context_seen(self, origin: Origin) -> tuple[Label, Decision | None]:
+        """The label of a context that counts here, or why it does not."""
+        try:
+            return await self._admitting.seen(origin), None
+        except AwfError as error:
+            if not error.code.startswith("USER.CONTEXT."):
+                raise
+            return PLAIN, unavailable_decision(error, "context:refused")
 
     def _shown(self, decision: Decision | None) -> Decision | None:
         """As it is recorded: nothing is denied or asked in shadow mode."""

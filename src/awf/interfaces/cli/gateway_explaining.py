@@ -192,7 +192,10 @@ def _origin(usual: Origin, said: dict[str, str]) -> Origin:
         said.get("session", session),
     )
     more = {name: said[name] for name in ("door", "client", "profile", "workflow", "step") if name in said}
-    return msgspec.structs.replace(usual, context=context, holder=holder, **more)
+    origin = msgspec.structs.replace(usual, context=context, holder=holder, **more)
+    if "id" in said and origin.door == "gateway":  # its clients may name any
+        origin = msgspec.structs.replace(origin, named=True)
+    return origin
 
 
 def _said(given: Iterable[str]) -> tuple[dict[str, str], Label | None]:
