@@ -166,11 +166,12 @@ async def test_arguments_that_no_server_can_be_sent_are_refused_without_a_word_i
     gateway, make, caplog
 ):
     await gateway.register_server(make.server(make.tool(schema={"type": "object"})))
-    for arguments in ({"text": "\ud800"}, {"\udc00": 1}, {"deep": [[["\ud800"]]]}):
+    broken = ({"text": "\ud800"}, {"\udc00": 1}, {"deep": [[["\ud800"]]]})
+    for arguments in (*broken, {"n": float("inf")}, {"n": [float("nan")]}, {"n": -float("inf")}):
         result = await gateway.call_tool({"toolId": "kb:echo", "arguments": arguments})
         assert result["error"]["code"] == "INVALID_ARGUMENTS"
     events = await gateway.drain_audit_events()
-    assert [event["error"] for event in events] == ["INVALID_ARGUMENTS"] * 3
+    assert [event["error"] for event in events] == ["INVALID_ARGUMENTS"] * 6
     assert caplog.records == []
 
 
@@ -387,11 +388,21 @@ async def test_what_a_program_changes_later_changes_nothing_here(gateway, make):
     assert [entry["tool"]["name"] for entry in await gateway.list_tools()] == ["echo"]
 
 
-@pytest.mark.parametrize("value", [object(), {1, 2}, float("nan"), {"a": b"bytes"}])
+@pytest.mark.parametrize("value", [object(), {1, 2}, {"a": b"bytes"}])
 async def test_what_has_no_json_form_is_refused(gateway, value):
     with pytest.raises(GatewayError) as caught:
         await gateway.call_tool({"toolId": "kb:echo", "arguments": {"text": value}})
     assert caught.value.code == "USER.GATEWAY.INVALID_CALL"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud800"])
+async def test_what_no_list_of_tools_could_say_is_not_registered(gateway, make, value):
+    server = make.server({**make.tool(), "metadata": {"x": [value]}})
+    for registering in (gateway.register_server(server), gateway.register_manifest(server["manifest"])):
+        with pytest.raises(GatewayError) as caught:
+            await registering
+        assert caught.value.code == "USER.GATEWAY.INVALID_CALL"
+    assert await gateway.list_tools() == []
 
 
 # -- other ways to a server ------------------------------------------------------------------------------------------

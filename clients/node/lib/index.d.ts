@@ -29,6 +29,7 @@ export interface CallOptions {
 export type GatewayListener = (event: GatewayEvent) => void;
 export declare class ToolGateway {
     #private;
+    /** Throws `GatewayError` for options that nobody knows; those of the gateway are told by the first call. */
     constructor(options?: ToolGatewayOptions);
     registerManifest(manifest: McpManifest): Promise<void>;
     registerServer(config: McpServerConfig): Promise<void>;

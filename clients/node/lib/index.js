@@ -7,17 +7,21 @@
 import { GatewayError } from "./errors.js";
 import { Lines } from "./lines.js";
 export { GatewayError } from "./errors.js";
+const OPTIONS = ["storage", "config", "workspace", "user", "session", "command", "env"];
+const CALL_OPTIONS = ["signal"];
 export class ToolGateway {
     #lines;
     #opened;
     #listeners = new Set();
+    /** Throws `GatewayError` for options that nobody knows; those of the gateway are told by the first call. */
     constructor(options = {}) {
+        requireKeys(options, OPTIONS, "ToolGateway");
         const env = options.env ?? process.env;
         if (env["AWF_GATEWAY_DISABLE"] === "1" || process.env["AWF_GATEWAY_DISABLE"] === "1") {
             const hint = "Unset AWF_GATEWAY_DISABLE.";
             throw new GatewayError("CLIENT.DISABLED", "The tool gateway is switched off (AWF_GATEWAY_DISABLE=1).", hint);
         }
-        const [command = "awf", ...args] = options.command ?? words(env["AWF_GATEWAY_COMMAND"]);
+        const [command = "awf", ...args] = options.command === undefined ? words(env["AWF_GATEWAY_COMMAND"]) : wordList(options.command, "`command`");
         const started = { command, args: [...args, "gateway", "api", "--stdio"], cwd: undefined, env };
         this.#lines = new Lines(started, (event) => this.#tell(event));
         const { storage, config, workspace, user, session } = options;
@@ -35,6 +39,10 @@ export class ToolGateway {
     }
     /** Whatever comes of the call is its result. */
     async callTool(invocation, options = {}) {
+        requireKeys(options, CALL_OPTIONS, "callTool");
+        if (options.signal !== undefined && typeof options.signal?.addEventListener !== "function") {
+            throw new GatewayError("USER.GATEWAY.INVALID_CALL", "`signal` is no AbortSignal.", "Write { signal: controller.signal }.");
+        }
         return (await this.#ask("callTool", [invocation], options.signal));
     }
     /** The id of the grant. */
@@ -97,8 +105,24 @@ function words(command) {
     catch {
         found = undefined;
     }
+    return wordList(found, "AWF_GATEWAY_COMMAND");
+}
+function wordList(found, name) {
     if (!Array.isArray(found) || !found.every((word) => typeof word === "string") || found.length === 0) {
-        throw new GatewayError("USER.GATEWAY.INVALID_CALL", "AWF_GATEWAY_COMMAND is no list of words.");
+        throw new GatewayError("USER.GATEWAY.INVALID_CALL", `${name} is no list of words.`);
     }
     return found;
+}
+/** An option that nobody knows is a mistake, which would change what happens without a word. */
+function requireKeys(given, known, what) {
+    const hint = `Write an object with some of: ${known.join(", ")}.`;
+    if (given === null || typeof given !== "object") {
+        throw new GatewayError("USER.GATEWAY.INVALID_CALL", `The options of ${what} are no object.`, hint);
+    }
+    for (const key in given) {
+        // Also what it inherits: a signal in place of the options has nothing of its own.
+        if (!known.includes(key)) {
+            throw new GatewayError("USER.GATEWAY.INVALID_CALL", `${what} has no option \`${key}\`.`, hint);
+        }
+    }
 }

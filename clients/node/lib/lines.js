@@ -1,6 +1,7 @@
 /** JSON-RPC over the standard streams of a program that is started: one message a line. */
 import { spawn } from "node:child_process";
 import { GatewayError } from "./errors.js";
+import { exactJson } from "./json.js";
 const LAST_WORDS = 2000; // characters of standard error that an error may quote
 const LONGEST = 256 * 1024 * 1024; // bytes of one answer
 const LONGEST_REQUEST = 10 * 1024 * 1024; // bytes; the gateway does not read more
@@ -66,7 +67,8 @@ export class Lines {
         let line;
         const id = ++this.#last;
         try {
-            line = JSON.stringify({ jsonrpc: "2.0", id, method, params });
+            // A scope or an end that is not set would make a grant that counts everywhere, and for ever.
+            line = exactJson({ jsonrpc: "2.0", id, method, params }, method === "grantCapability");
         }
         catch (error) {
             const text = `A value has no JSON form: ${error.message}`;

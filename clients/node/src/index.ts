@@ -44,6 +44,9 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
+const OPTIONS = ["storage", "config", "workspace", "user", "session", "command", "env"] as const;
+const CALL_OPTIONS = ["signal"] as const;
+
 export type GatewayListener = (event: GatewayEvent) => void;
 
 export class ToolGateway {
@@ -51,13 +54,15 @@ export class ToolGateway {
   readonly #opened: Promise<unknown>;
   readonly #listeners = new Set<GatewayListener>();
 
+  /** Throws `GatewayError` for options that nobody knows; those of the gateway are told by the first call. */
   constructor(options: ToolGatewayOptions = {}) {
+    requireKeys(options, OPTIONS, "ToolGateway");
     const env = options.env ?? process.env;
     if (env["AWF_GATEWAY_DISABLE"] === "1" || process.env["AWF_GATEWAY_DISABLE"] === "1") {
       const hint = "Unset AWF_GATEWAY_DISABLE.";
       throw new GatewayError("CLIENT.DISABLED", "The tool gateway is switched off (AWF_GATEWAY_DISABLE=1).", hint);
     }
-    const [command = "awf", ...args] = options.command ?? words(env["AWF_GATEWAY_COMMAND"]);
+    const [command = "awf", ...args] = options.command === undefined ? words(env["AWF_GATEWAY_COMMAND"]) : wordList(options.command, "`command`");
     const started = { command, args: [...args, "gateway", "api", "--stdio"], cwd: undefined, env };
     this.#lines = new Lines(started, (event) => this.#tell(event as GatewayEvent));
     const { storage, config, workspace, user, session } = options;
@@ -79,6 +84,10 @@ export class ToolGateway {
 
   /** Whatever comes of the call is its result. */
   async callTool(invocation: ToolInvocation, options: CallOptions = {}): Promise<MCPToolResult> {
+    requireKeys(options, CALL_OPTIONS, "callTool");
+    if (options.signal !== undefined && typeof options.signal?.addEventListener !== "function") {
+      throw new GatewayError("USER.GATEWAY.INVALID_CALL", "`signal` is no AbortSignal.", "Write { signal: controller.signal }.");
+    }
     return (await this.#ask("callTool", [invocation], options.signal)) as MCPToolResult;
   }
 
@@ -150,8 +159,26 @@ function words(command: string | undefined): string[] {
   } catch {
     found = undefined;
   }
+  return wordList(found, "AWF_GATEWAY_COMMAND");
+}
+
+function wordList(found: unknown, name: string): string[] {
   if (!Array.isArray(found) || !found.every((word) => typeof word === "string") || found.length === 0) {
-    throw new GatewayError("USER.GATEWAY.INVALID_CALL", "AWF_GATEWAY_COMMAND is no list of words.");
+    throw new GatewayError("USER.GATEWAY.INVALID_CALL", `${name} is no list of words.`);
   }
   return found;
+}
+
+/** An option that nobody knows is a mistake, which would change what happens without a word. */
+function requireKeys(given: unknown, known: readonly string[], what: string): void {
+  const hint = `Write an object with some of: ${known.join(", ")}.`;
+  if (given === null || typeof given !== "object") {
+    throw new GatewayError("USER.GATEWAY.INVALID_CALL", `The options of ${what} are no object.`, hint);
+  }
+  for (const key in given) {
+    // Also what it inherits: a signal in place of the options has nothing of its own.
+    if (!known.includes(key)) {
+      throw new GatewayError("USER.GATEWAY.INVALID_CALL", `${what} has no option \`${key}\`.`, hint);
+    }
+  }
 }

@@ -2,6 +2,7 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { GatewayError, type GatewayProblem } from "./errors.js";
+import { exactJson } from "./json.js";
 
 export interface Started {
   command: string;
@@ -93,7 +94,8 @@ export class Lines {
     let line: string;
     const id = ++this.#last;
     try {
-      line = JSON.stringify({ jsonrpc: "2.0", id, method, params });
+      // A scope or an end that is not set would make a grant that counts everywhere, and for ever.
+      line = exactJson({ jsonrpc: "2.0", id, method, params }, method === "grantCapability");
     } catch (error) {
       const text = `A value has no JSON form: ${(error as Error).message}`;
       return Promise.reject(new GatewayError("USER.GATEWAY.INVALID_CALL", text));

@@ -130,6 +130,61 @@ test("what has no JSON form is refused before it is sent", async () => {
   });
 });
 
+test("no tool is called with other values than those given: what JSON cannot say is refused", async () => {
+  const unsayable = [NaN, Infinity, -Infinity, () => 1, Symbol("s"), new Map([[1, 2]]), new Set([1]), /x/, new Error("e"), 1n];
+  unsayable.push(new Date(NaN), new Uint8Array(2), new ArrayBuffer(2), new Number(NaN), Promise.resolve(1));
+  unsayable.push({ toJSON: () => undefined }, { toJSON: () => null });
+  await using(new ToolGateway(), async (gateway) => {
+    await gateway.registerServer(config);
+    for (const value of [...unsayable.flatMap((one) => [one, [one], { deep: one }]), [undefined], [1, , 2]]) {
+      await assert.rejects(gateway.callTool({ toolId: "kb:echo", arguments: { text: "a", value } }), {
+        code: "USER.GATEWAY.INVALID_CALL",
+        message: /^A value has no JSON form: /,
+      });
+    }
+    assert.deepEqual(await gateway.drainAuditEvents(), []);
+  });
+});
+
+test("what has a form in JSON of its own is sent in that form, and what is undefined is left out", async () => {
+  await using(new ToolGateway(), async (gateway) => {
+    await gateway.registerServer(config);
+    const said = async (given) => (await gateway.callTool({ toolId: "kb:echo", arguments: given })).content[0].text;
+    assert.equal(await said({ text: new Date(0) }), "1970-01-01T00:00:00.000Z");
+    assert.equal(await said({ text: { toJSON: () => "mine" } }), "mine");
+    assert.equal(await said({ text: "a", none: null, more: undefined, deep: Object.create(null) }), "a");
+    assert.match(await said({ text: undefined }), /"text" is a required property/);
+  });
+});
+
+test("a grant with something undefined is refused: it could count everywhere, and for ever", async () => {
+  await using(new ToolGateway(), async (gateway) => {
+    for (const more of [{ scope: { user: undefined } }, { scope: undefined }, { expiresAt: undefined }]) {
+      const error = { code: "USER.GATEWAY.INVALID_CALL", message: / is undefined$/ };
+      await assert.rejects(gateway.grantCapability({ capability: "*", ...more }), error);
+    }
+    assert.deepEqual((await gateway.getSnapshot()).grants, []);
+  });
+});
+
+test("options that nobody knows are refused", async () => {
+  const refused = { name: "GatewayError", code: "USER.GATEWAY.INVALID_CALL" };
+  for (const options of [{ sesion: "mine" }, { storag: "/tmp" }, null, "here", { command: "awf" }, { command: [] }]) {
+    assert.throws(() => new ToolGateway(options), refused);
+  }
+  await using(new ToolGateway(), async (gateway) => {
+    await gateway.registerServer(config);
+    const giving = new AbortController();
+    giving.abort(new Error("enough"));
+    const call = { toolId: "kb:echo", arguments: { text: "a" } };
+    for (const options of [giving.signal, { Signal: giving.signal }, { signal: giving }, { signal: null }, null]) {
+      await assert.rejects(gateway.callTool(call, options), refused);
+    }
+    await assert.rejects(gateway.callTool(call, { signal: giving.signal }), { message: "enough" });
+    assert.deepEqual(await gateway.drainAuditEvents(), []);
+  });
+});
+
 test("what the gateway could not read is refused before it is sent", async () => {
   await using(new ToolGateway(), async (gateway) => {
     await gateway.registerServer(config);

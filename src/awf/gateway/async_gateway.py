@@ -86,7 +86,7 @@ class AsyncToolGateway:
 
     async def call_tool(self, invocation: Mapping[str, Any]) -> dict[str, Any]:
         """An `MCPToolResult`, whatever comes of the call."""
-        return await self._service.call_tool(plain(invocation))
+        return await self._service.call_tool(plain(invocation, any_number=True))
 
     async def grant_capability(self, grant: Mapping[str, Any]) -> str:
         """The id of the grant."""

@@ -84,6 +84,15 @@ async def test_an_infinity_among_arguments_is_refused_and_not_sent_as_nothing(pr
     assert "n.0: inf" in result["error"]["message"]
 
 
+async def test_a_manifest_with_an_infinity_is_refused_since_no_list_of_tools_could_say_it(program):
+    manifest = json.dumps(MANIFEST).replace('"description"', '"metadata": {"x": 1e999}, "description"', 1)
+    text = f'{{"jsonrpc": "2.0", "id": 2, "method": "registerManifest", "params": [{manifest}]}}'
+    program.say(text.encode())
+    await program.conversation.settled(60)
+    assert program.answers[-1]["error"]["data"]["code"] == "USER.GATEWAY.INVALID_CALL"
+    assert (await program.ask("listTools"))["result"] == []
+
+
 async def test_every_method_that_is_offered_can_be_carried_out(program):
     given_ = {
         "registerManifest": [MANIFEST],

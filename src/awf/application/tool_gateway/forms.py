@@ -12,6 +12,7 @@ from awf.application.gate.manifest_checks import form_problems
 from awf.domain.errors import AwfError, InvalidWorkflowError
 from awf.domain.grant import CapabilityGrant as StoredGrant
 from awf.domain.grant import GrantScope
+from awf.domain.json_form import without_json_form
 from awf.domain.manifest import (
     CapabilityGrant,
     GrantRequest,
@@ -27,7 +28,15 @@ if TYPE_CHECKING:
     from awf.application.audit.events import ToolAuditEvent as CallEvent
     from awf.domain.problem import Problem
 
-__all__ = ["called", "event_form", "grant_form", "invalid_call", "invocation_of", "whole_number"]
+__all__ = [
+    "called",
+    "event_form",
+    "grant_form",
+    "invalid_call",
+    "invocation_of",
+    "require_json",
+    "whole_number",
+]
 
 _CALL = "USER.GATEWAY.INVALID_CALL"
 _GRANT = "USER.GRANT.INVALID"
@@ -68,6 +77,12 @@ def invocation_of(given: Any) -> ToolInvocation:
 
 def _is_name(text: str) -> bool:
     return text.isprintable() and 0 < len(text) <= _LONGEST
+
+
+def require_json(given: Any) -> None:
+    """Of what is told to others later. A program may read an infinity out of a message: 1e999."""
+    if wrong := without_json_form(given):
+        raise invalid_call(f"A value has no JSON form: {wrong}.")
 
 
 def whole_number(given: Any, name: str, least: int, most: int) -> int:

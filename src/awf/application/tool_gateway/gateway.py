@@ -19,6 +19,7 @@ from awf.application.tool_gateway.forms import (
     grant_of,
     invalid_call,
     invocation_of,
+    require_json,
     whole_number,
 )
 from awf.application.tool_gateway.server_link import Hooks, OpenedServer, ServerLink
@@ -101,12 +102,14 @@ class ToolGatewayService:
     async def register_manifest(self, manifest: Any) -> None:
         """Raises `RegistrationRefused` with everything that is wrong."""
         self._require_open()
+        require_json(manifest)
         async with self._changing:
             self._registry.add(self._registry.checked_manifest(manifest))
 
     async def register_server(self, config: Any, hooks: Hooks = Hooks()) -> None:  # noqa: B008  it never changes
         """The same; raises also when this machine has no sandbox as the configuration asks for."""
         self._require_open()
+        require_json(config)
         async with self._changing:
             server = self._registry.checked_server(config)
             self._links[server.server_id] = self._linked(server, hooks)
