@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 
@@ -65,6 +66,21 @@ async def test_a_no_refuses_and_says_so(lab_of):
     assert "the answer was no" in await refused(lab.call(lab.tool(MAIL), ANN, asking=ask))
     assert lab.reached == []
     assert lab.entries[-1].code == "approval:denied"
+
+
+@pytest.mark.parametrize("answer", [True, False, None], ids=["yes", "no", "no answer"])
+@pytest.mark.parametrize("waits", [True, False], ids=["it waits", "it cannot wait"])
+async def test_whatever_the_answer_the_record_says_what_was_at_stake_and_which_rule_asked(
+    lab_of, answer, waits
+):
+    lab = lab_of(approvals=AT_ONCE)
+    origin = Origin(context="ctx", door="gateway" if waits else "api", named=True, waits=waits)
+    ask = ScriptedAsking(answer) if answer is not None else None
+    with contextlib.suppress(ToolFailure):
+        await lab.call(lab.tool(MAIL), {"url": "https://a.example"}, origin=origin, asking=ask)
+    (made,) = lab.of_kind("decision")
+    assert made.decision == ("allow" if answer and waits else "deny")
+    assert (made.rule, made.risk) == ("ask", ("network", "connector"))
 
 
 async def test_without_an_answer_the_call_says_how_to_give_one_and_the_same_call_goes_through_later(lab_of):
@@ -263,7 +279,8 @@ async def test_a_store_that_is_gone_refuses_and_that_is_recorded(lab_of, monkeyp
 
     monkeypatch.setattr(lab.store.approvals, "ask", gone)
     assert "The store is gone." in await refused(lab.call(lab.tool(MAIL), ANN))
-    assert lab.entries[-1].code == "approval:unavailable"
+    assert (lab.entries[-1].code, lab.entries[-1].rule) == ("approval:unavailable", "ask")
+    assert lab.entries[-1].risk == ("connector",)
     assert lab.reached == []
 
 

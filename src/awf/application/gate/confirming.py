@@ -13,13 +13,13 @@ from awf.application.gate.refusal import ApprovalRefused
 from awf.application.running.tasks import end_task, spawn
 from awf.domain.approval import is_about
 from awf.domain.plain_sight import shown_arguments
-from awf.domain.policy import Decision
 
 if TYPE_CHECKING:
     from awf.application.gate.approvals import ApprovalDesk
     from awf.application.gate.origin import Asking, Origin, Said
     from awf.application.gate.passage import Passage
     from awf.domain.approval import Approval
+    from awf.domain.policy import Decision
     from awf.domain.redaction.redactor import Redactor
 
 __all__ = ["Confirming"]
@@ -47,11 +47,11 @@ class Confirming:
             approval = await self._answer(approval, passage, asking)
         must_bring = approval.status == "pending" or passage.tool.facts.requires_confirmation
         if not origin.waits and must_bring:
-            return _not_brought(passage.tool.facts.name, approval, refusals)
+            return _not_brought(passage.tool.facts.name, decision, approval, refusals)
         try:
             await self.desk.take(approval)
         except ApprovalRefused as refused:
-            return _not_approved(passage.tool.facts.name, approval, refused)
+            return _not_approved(passage.tool.facts.name, decision, approval, refused)
         return _approved(decision, approval)
 
     async def _brought(self, passage: Passage, approval_id: str) -> Approval:
@@ -134,18 +134,24 @@ def _approved(decision: Decision, approval: Approval) -> Decision:
     )
 
 
-def _not_brought(name: str, approval: Approval, refusals: list[ApprovalRefused]) -> Decision:
+def _not_brought(
+    name: str, decision: Decision, approval: Approval, refusals: list[ApprovalRefused]
+) -> Decision:
     """For those who cannot wait: which approval a grant has to carry."""
     why = "".join(f" {one.message}" for one in refusals)
     reason = f"{name} needs a person's approval.{why} Make the same call with a grant that carries one as `approvalId`"
     details = {"approvalId": approval.approval_id, "status": approval.status}
-    return Decision(
-        verdict="deny",
-        reason=f"{reason}, such as {approval.approval_id} once it is granted.",
-        rule=approval.rule,
-        code=f"approval:{refusals[0].reason if refusals else 'pending'}",
-        details=details,
+    refused = _refused(
+        decision,
+        f"{reason}, such as {approval.approval_id} once it is granted.",
+        refusals[0].reason if refusals else "pending",
     )
+    return msgspec.structs.replace(refused, details=details)
+
+
+def _refused(decision: Decision, reason: str, why: str) -> Decision:
+    """By the rule that asked, and with what was at stake: whoever reads the record wants to know it all the more."""
+    return msgspec.structs.replace(decision, verdict="deny", reason=reason, code=f"approval:{why}")
 
 
 def _hash(passage: Passage) -> str:
@@ -153,7 +159,7 @@ def _hash(passage: Passage) -> str:
     return hashlib.sha256(passage.exact).hexdigest()
 
 
-def _not_approved(name: str, approval: Approval, refused: ApprovalRefused) -> Decision:
+def _not_approved(name: str, decision: Decision, approval: Approval, refused: ApprovalRefused) -> Decision:
     if refused.reason == "denied":
         by = f" ({approval.decided_by})" if approval.decided_by else ""
         reason = f"{name} needs a person's approval, and the answer was no{by}."
@@ -164,4 +170,4 @@ def _not_approved(name: str, approval: Approval, refused: ApprovalRefused) -> De
         )
     else:
         reason = f"{name} needs a person's approval. {refused.message} Make the call again to ask anew."
-    return Decision(verdict="deny", reason=reason, rule=approval.rule, code=f"approval:{refused.reason}")
+    return _refused(decision, reason, refused.reason)

@@ -249,7 +249,8 @@ class Gate:
             try:
                 decision = await self._confirming.confirmed(passage, decision, gated.asking)
             except AwfError as error:  # nobody can say who has answered what
-                decision = unavailable_decision(error, "approval:unavailable")
+                unavailable = unavailable_decision(error, "approval:unavailable")
+                decision = msgspec.structs.replace(unavailable, rule=decision.rule, risk=decision.risk)
             if decision.verdict == "allow":
                 decision = await self._still(passage, gated, decision)
         if self._shadow:
