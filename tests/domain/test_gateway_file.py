@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from awf.domain.gate_file import Limits
 from awf.domain.gateway_file import GatewayFile, GatewayServer, Listen, Profile, load_values, problems_in
 from awf.domain.override import ToolOverride
 from awf.domain.value_source import CallFacts, Sources, resolve
@@ -252,5 +253,12 @@ def test_the_secret_of_an_oauth_client_is_filled_in_and_masked():
 def test_what_the_gate_knows_of_our_own_tools_can_be_changed_and_nothing_else():
     gate = ToolOverride(policy_action="file.read", open_world=False)
     assert not found(changed(overrides={"builtin:Bash": gate, "plugin.db:query": gate}))
+    for said, path in (
+        (ToolOverride(required_scopes=["shell", "a b"]), ("required_scopes", 1)),
+        (ToolOverride(limits=Limits(timeout_ms=0)), ("limits", "timeout_ms")),
+    ):
+        assert found(changed(overrides={"builtin:Bash": said})) == [
+            ("INVALID_FILE", ("overrides", "builtin:Bash", *path))
+        ]
     (problem,) = problems_in(changed(overrides={"builtin:Bash": ToolOverride(rename="Shell")}))
     assert problem.path == ("overrides", "builtin:Bash", "rename")

@@ -190,6 +190,8 @@ async def test_a_grant_for_a_folder_names_it_whole(gateway, workspace):
         ({"config": {"limits": {"timeout_ms": 0}}}, "USER.GATEWAY.INVALID_FILE"),
         ({"config": {"policy": {"rules": [{"id": "a", "action": "x", "decision": "deny"}]}}}, "USER.GATEWAY.INVALID_FILE"),
         ({"config": {"overrides": {"kb:echo": {"rename": "say"}}}}, "USER.GATEWAY.INVALID_FILE"),
+        ({"config": {"overrides": {"kb:echo": {"required_scopes": ["a b"]}}}}, "USER.GATEWAY.INVALID_FILE"),
+        ({"config": {"overrides": {"kb:echo": {"limits": {"timeout_ms": 0}}}}}, "USER.GATEWAY.INVALID_FILE"),
         ({"config": {"sandbox": {"default": "fortress"}}}, "USER.SANDBOX.UNKNOWN_PROFILE"),
         ({"config": {"policy": object()}}, "USER.GATEWAY.INVALID_CALL"),
         ({"config": "none.yaml"}, "USER.INPUT.MISSING_FILE"),

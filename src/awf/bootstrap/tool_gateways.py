@@ -212,11 +212,12 @@ def _read_keys(app: App, config: dict[str, Any]) -> GatewayFile:
 
 
 def _problems_of_overrides(file: GatewayFile) -> list[Problem]:
-    from awf.domain.override import ToolOverride
+    from awf.domain.override import ToolOverride, problems_of_override
     from awf.domain.problem import Problem
 
-    plain, found = ToolOverride(), []
+    plain, found = ToolOverride(), list[Problem]()
     for key, said in file.overrides.items():
+        found += problems_of_override(said, ("overrides", key))
         for name in said.__struct_fields__:
             if name not in _FACTS and getattr(said, name) != getattr(plain, name):
                 message = f"`{name}` has no meaning for a tool gateway: tools are what their manifest says."

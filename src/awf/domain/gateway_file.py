@@ -10,9 +10,9 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from awf.domain.gate_file import GateKeys, problems_of_gate, problems_of_limits
+from awf.domain.gate_file import GateKeys, problems_of_gate
 from awf.domain.mcp_server import McpServer, problems_with
-from awf.domain.override import ToolOverride
+from awf.domain.override import ToolOverride, problems_of_override
 from awf.domain.pinning import Pinning, problems_of_pinning
 from awf.domain.problem import NodePath, Problem, suggest
 from awf.domain.redaction import looks_secret
@@ -266,7 +266,7 @@ def _problems_of_overrides(file: GatewayFile) -> Iterator[Problem]:
         ):
             message = f"Only what the gate knows of {key} can be changed, not `{min(shaping)}`."
             yield _found(_FILE, (*path, min(shaping)), message, "Remove it.")
-        yield from problems_of_limits(file.overrides[key].limits, (*path, "limits"))
+        yield from problems_of_override(file.overrides[key], path)
 
 
 def _is_ours(server: str) -> bool:

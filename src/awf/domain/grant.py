@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+
+from awf.domain.problem import Problem
+
+if TYPE_CHECKING:
+    from awf.domain.problem import NodePath
 
 __all__ = [
     "LAST_MOMENT",
@@ -17,6 +22,7 @@ __all__ = [
     "counts",
     "is_capability",
     "missing_capabilities",
+    "problems_of_scopes",
     "trouble_with",
 ]
 
@@ -72,6 +78,15 @@ def is_capability(text: str) -> bool:
     body = text.removesuffix("*")
     ending = body == text or body.endswith((".", ":"))
     return ending and 0 < len(text) <= _LONGEST and text.isprintable() and not {"*", " "} & set(body)
+
+
+def problems_of_scopes(scopes: Sequence[Any], path: NodePath, code: str) -> Iterator[Problem]:
+    """Of those that are required: who wrote one that nobody can grant has shut the tool without wanting to."""
+    for at, scope in enumerate(scopes):
+        if isinstance(scope, str) and not is_capability(scope):
+            message = f"“{scope[:80]}” is no scope that could be granted."
+            hint = "Write it without blanks, such as mail.send; a `*` stands alone, or at the end behind a dot or a colon."
+            yield Problem(code=code, message=message, path=(*path, at), hint=hint)
 
 
 def trouble_with(grant: CapabilityGrant, holder: Holder, now: float) -> GrantTrouble | None:

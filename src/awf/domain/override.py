@@ -3,14 +3,17 @@ r"""How one tool of another MCP server is reshaped before an agent sees it, as c
 Fields are named by the server's own schema: `city`, `location.lat`, `items[].id`; a dot inside a name is written `a\.b`.
 """
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
-from awf.domain.gate_file import Limits
+from awf.domain.gate_file import Limits, problems_of_limits
+from awf.domain.grant import problems_of_scopes
 from awf.domain.label import Classification, Integrity
 from awf.domain.policy import Action
+from awf.domain.problem import Problem
 from awf.domain.shape import Name, Record
 
-__all__ = ["ToolOverride"]
+__all__ = ["ToolOverride", "problems_of_override"]
 
 
 class ToolOverride(Record, frozen=True, kw_only=True):
@@ -49,3 +52,11 @@ class ToolOverride(Record, frozen=True, kw_only=True):
     ] = []
     requires_confirmation: Annotated[bool | None, "Whether a person must approve each call."] = None
     limits: Annotated[Limits | None, "Limits of its own."] = None
+
+
+def problems_of_override(said: ToolOverride, path: tuple[str, ...]) -> Iterator[Problem]:
+    """What is wrong with what it says to the gate."""
+    yield from problems_of_limits(said.limits, (*path, "limits"))
+    yield from problems_of_scopes(
+        said.required_scopes, (*path, "required_scopes"), "USER.GATEWAY.INVALID_FILE"
+    )

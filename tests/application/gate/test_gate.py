@@ -372,6 +372,16 @@ async def test_without_a_grant_a_tool_with_scopes_is_refused_and_says_what_is_mi
     assert lab.entries[-1].code == "grants:missing"
 
 
+async def test_a_scope_that_no_grant_can_name_is_covered_by_one_of_everything_alone(lab_of):
+    lab = lab_of()
+    tool = lab.tool(annotations={"requiredScopes": ["a b"]})
+    await granted(lab, *SCOPED, "a.*")
+    assert "needs a grant of a b. A person can give it: awf grant add '*'" in await refused(lab.call(tool))
+    await granted(lab, "*")
+    await lab.call(tool)
+    assert lab.reached == ["kb:search"]
+
+
 async def test_with_grants_it_is_called_and_they_are_recorded(lab_of):
     lab = lab_of()
     given = await granted(lab, *SCOPED)

@@ -149,6 +149,17 @@ def test_an_action_that_is_none_is_refused_wherever_it_stands(action):
     }
 
 
+@pytest.mark.parametrize("scope", ["a b", "a*b", "", "x" * 257])
+def test_a_scope_that_nobody_could_grant_is_refused_wherever_it_stands(scope):
+    scopes = {"requiredScopes": ["kb.*", scope]}
+    assert refused(manifest("kb", tool("a", annotations=scopes))) == {
+        ("INVALID_ANNOTATION", "tools.0.annotations.requiredScopes.1")
+    }
+    assert refused(manifest("kb", tool("a", _meta=scopes))) == {
+        ("INVALID_ANNOTATION", "tools.0._meta.requiredScopes.1")
+    }
+
+
 def test_annotations_that_nobody_supports_or_of_a_wrong_type_are_refused():
     said = {"requiresConfirmation": "yes", "requiredScopes": "kb", "mood": 1, "concurrency": "wild"}
     assert refused(manifest("kb", tool("a", annotations=said))) == {

@@ -115,6 +115,13 @@ def test_scopes_that_cannot_be_read_keep_the_tool_shut(scopes):
     assert len(facts.required_scopes) <= 65
 
 
+@pytest.mark.parametrize("scope", ["a b", "a*", "*.a", "a*b"])
+def test_a_scope_of_a_server_that_no_grant_can_name_stays_required_and_is_told(scope):
+    facts = facts_of(annotations={"requiredScopes": ["kb.read", scope]})
+    assert facts.required_scopes == ("kb.read", scope)
+    assert facts.notes == (f"'{scope}' is no scope that could be granted: only a grant of * covers it.",)
+
+
 def test_a_person_is_asked_when_the_server_says_so_unless_the_configuration_says_otherwise():
     assert facts_of(annotations={"requiresConfirmation": True}).requires_confirmation
     assert not facts_of(

@@ -9,6 +9,7 @@ import msgspec
 
 from awf.application.gate.decision_document import CallView
 from awf.domain.errors import AwfError
+from awf.domain.grant import is_capability
 from awf.domain.label import PLAIN
 from awf.domain.policy import Decision
 
@@ -130,7 +131,9 @@ def level_decision(tool: GatedTool, origin: Origin, label: Label) -> Decision | 
 def missing_decision(tool: GatedTool, coverage: Coverage, origin: Origin) -> Decision:
     why = "; ".join(f"{grant} is {trouble.replace('_', ' ')}" for grant, trouble in coverage.unusable)
     named = ", ".join(coverage.missing)
-    commands = " && ".join(f"awf grant add {shlex.quote(one)}" for one in coverage.missing)
+    # What no grant can name, since a server has said it, is covered by one of everything.
+    give = dict.fromkeys(one if is_capability(one) else "*" for one in coverage.missing)
+    commands = " && ".join(f"awf grant add {shlex.quote(one)}" for one in give)
     way = f"A person can give it: {commands}"
     if origin.grant_ids is not None:
         way = "Grant it, and name the grant with the call."

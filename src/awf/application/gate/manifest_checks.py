@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
+from awf.domain.grant import problems_of_scopes
 from awf.domain.manifest import ExecutionLimits, McpManifest, McpServerConfig, MCPTool, ToolAnnotations
 from awf.domain.policy import ACTIONS
 from awf.domain.problem import NodePath, Problem, suggest
@@ -196,10 +197,19 @@ def _problems_of_annotations(
     said, path = tool.get("annotations"), (*at, "annotations")
     if said is not None:
         yield from form_problems(said, ToolAnnotations, path, _ANNOTATION, apart=("policyAction",))
+    parts = [
+        (place, part)
+        for place, part in ((path, said), ((*at, "_meta"), tool.get("_meta")))
+        if isinstance(part, dict)
+    ]
+    for place, part in parts:
+        scopes = part.get("requiredScopes")
+        if isinstance(scopes, list):
+            yield from problems_of_scopes(scopes, (*place, "requiredScopes"), _ANNOTATION)
     actions = [
         ((*place, "policyAction"), part["policyAction"])
-        for place, part in ((path, said), ((*at, "_meta"), tool.get("_meta")))
-        if isinstance(part, dict) and part.get("policyAction") is not None
+        for place, part in parts
+        if part.get("policyAction") is not None
     ]
     for place, action in actions:
         if action not in ACTIONS:

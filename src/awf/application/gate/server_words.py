@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from awf.domain.grant import is_capability
 from awf.domain.label import PLAIN, Label, joined, level_of
 from awf.domain.policy import ACTIONS, Action
 
@@ -67,6 +68,10 @@ def _scopes(said: list[Mapping[str, Any]], notes: list[str]) -> tuple[str, ...]:
         for scope in value.split() if isinstance(value, str) else value if isinstance(value, list) else ():
             if isinstance(scope, str) and scope and len(scope) <= _LONGEST and scope.isprintable():
                 found[scope] = None
+                if not is_capability(scope):
+                    notes.append(
+                        f"{_shown(scope)} is no scope that could be granted: only a grant of * covers it."
+                    )
             else:
                 # It asks for something, and nobody can give it: only a scope that no grant has keeps it shut.
                 found["unreadable"] = None
