@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sqlite3
 import subprocess
@@ -208,6 +209,38 @@ async def test_who_writes_a_file_knows_how_far_it_is_merged_whatever_is_noted(be
     bench.alter("UPDATE spills SET merged = 'nonsense'")
     log.record(told(reason="two"))
     assert [one.entry.reason for one in await log.records()] == ["one", "", "two"]
+
+
+def merge_few_times(log):
+    """What goes on and on shows as a failure."""
+    times = itertools.count()
+
+    def finish(*_):
+        assert next(times) < 5, "there is no end to it"
+
+    log._merger.run(finish)
+
+
+@pytest.mark.parametrize(("left", "again"), [(20, []), (0, []), (-1, ["one"])])
+async def test_a_file_that_is_cut_when_its_writer_has_ended_is_told_once(bench, left, again):
+    log = bench.open()
+    left_over(bench, "one", "two")
+    log.merge(thorough=False)
+    file = bench.folder / LEFT
+    os.truncate(file, left if left >= 0 else file.stat().st_size + left)
+    merge_few_times(log)
+    assert [one.entry.reason for one in await log.records()] == ["one", "two", "", *again]
+    assert [(one.kind, one.sequence) for one in (await log.verify()).flaws] == [("database", 3)]
+    assert bench.spills() == []
+
+
+async def test_what_a_process_has_seen_merged_it_does_not_merge_again_whatever_is_noted(bench):
+    log = bench.open()
+    left_over(bench, "one", "two")
+    log.merge(thorough=False)
+    bench.alter("UPDATE spills SET merged = 'nonsense'")
+    merge_few_times(log)
+    assert [one.entry.reason for one in await log.records()] == ["one", "two", ""]
 
 
 async def test_a_name_that_is_no_text_among_the_places_stops_nothing(bench):

@@ -76,7 +76,7 @@ class Merger:
         merged = self._offsets(self._database.connection)
         own = {spill.name for spill in self._own()}
         return not any(
-            any(self._next(found, self._begin(found.name, merged)))
+            any(self._next(found, self._begin(found.name, merged)[0]))
             or (found.name not in own and self._is_left_over(found.name))
             for found in self._files()
         )
@@ -96,8 +96,8 @@ class Merger:
             gaps: list[AuditEntry] = []
             more = False
             for found in self._files():
-                at = self._begin(found.name, merged)
-                if self._is_nonsense(found.name, merged):
+                at, is_known = self._begin(found.name, merged)
+                if not is_known:
                     offsets[found.name] = at
                     gaps.append(_gap(PLACE_LOST, found.name, now))
                     chain.add(gaps[-1:], found.writer)
@@ -151,16 +151,17 @@ class Merger:
             one.is_newest = one.writer != following.writer
         return ordered
 
-    def _begin(self, name: str, merged: Mapping[str, int]) -> int:
-        """Where the next line of it is. Other processes forget a file that somebody has removed; we still have our own."""
-        if name not in merged:
-            for spill in self._own():
-                if spill.name == name and not spill.is_there:
-                    return spill.merged
-        if self._is_nonsense(name, merged):  # rather twice than not at all
-            known = max(0, self.merged.get(name, 0))
-            return next((spill.merged for spill in self._own() if spill.name == name), known)
-        return merged.get(name, 0)
+    def _begin(self, name: str, merged: Mapping[str, int]) -> tuple[int, bool]:
+        """Where the next line of it is, and whether anybody knows that. Where nobody does: rather twice than not at all.
+
+        Other processes may have forgotten a file that somebody has removed; we still have our own.
+        """
+        own = next((spill for spill in self._own() if spill.name == name), None)
+        if own is not None and name not in merged and not own.is_there:
+            return own.merged, True
+        if not self._is_nonsense(name, merged):
+            return merged.get(name, 0), True
+        return (own.merged if own is not None else self._seen_merged(name)), False
 
     def _is_nonsense(self, name: str, merged: Mapping[str, int]) -> bool:
         """Whether no place in the file is noted for it. What is written may have been cut short; what nobody writes has all it had."""
@@ -168,10 +169,18 @@ class Merger:
         if at <= 0:
             return at < 0
         with contextlib.suppress(OSError):
-            return os.stat(os.path.join(self._database.folder, name)).st_size < at and self._is_left_over(
-                name
-            )
+            return self._length(name) < at and self._is_left_over(name)
         return False
+
+    def _seen_merged(self, name: str) -> int:
+        """As far as we saw it merged before, if that is a place in it: what lies behind its end would be nonsense again."""
+        seen = self.merged.get(name, 0)
+        with contextlib.suppress(OSError):
+            return seen if 0 < seen <= self._length(name) else 0
+        return 0
+
+    def _length(self, name: str) -> int:
+        return os.stat(os.path.join(self._database.folder, name)).st_size
 
     def _next(self, found: Found, at: int) -> tuple[bytes, int]:
         """The next whole lines; and how much is gone behind them, of what we have written ourselves."""
