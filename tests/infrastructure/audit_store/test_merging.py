@@ -177,6 +177,51 @@ async def test_a_removed_file_that_another_process_has_forgotten_is_not_merged_a
     assert [one.entry.reason for one in await writer.records()] == ["one", "two"]
 
 
+async def test_what_others_have_merged_of_a_file_that_somebody_removed_does_not_come_in_again(
+    bench, told, monkeypatch
+):
+    monkeypatch.setattr(module.SqliteAudit, "_awake", lambda self: None)
+    writer, other = bench.open(), bench.open()
+    writer.record(told(reason="one"))
+    assert len(await other.records()) == 1
+    (name,) = bench.spills()
+    (bench.folder / name).unlink()
+    other.record(told(reason="two"))
+    bench.open().merge()
+    writer.record(told(reason="three"))  # in another file, since that one is gone
+    assert [one.entry.reason for one in await writer.records()] == ["one", "two", "three"]
+    assert (await writer.verify()).is_sound
+
+
+def places(bench):
+    with bench.sql() as connection:
+        return [name for (name,) in connection.execute("SELECT name FROM spills ORDER BY name")]
+
+
+async def test_how_far_a_removed_file_was_merged_is_forgotten_when_its_writer_needs_it_no_more(
+    bench, told, monkeypatch
+):
+    monkeypatch.setattr(module.SqliteAudit, "_awake", lambda self: None)
+    writer, other = bench.open(), bench.open()
+    writer.record(told(reason="one"))
+    other.merge()
+    (bench.folder / bench.spills()[0]).unlink()
+    other.merge()
+    assert len(places(bench)) == 1
+    writer.close_now()
+    assert places(bench) == []
+
+
+async def test_places_of_files_that_are_gone_do_not_grow_for_ever(bench, told):
+    log = bench.open()
+    left_over(bench, "one")
+    with bench.sql() as connection:
+        rows = [(f"{number:016x}-000001.spill", 5) for number in range(1000)]
+        connection.executemany("INSERT INTO spills VALUES (?, ?)", rows)
+    log.merge()
+    assert 0 < len(places(bench)) < 500
+
+
 LEFT = "0123456789abcdef-000001.spill"
 
 

@@ -48,6 +48,7 @@ _INSERT = {
     for size in _ROWS
 }
 
+_OTHERS = 256  # places of missing files that are kept for their writers; some of these have ended, and nobody knows which
 _LOOKS, _LOOK_SECONDS = 10, 0.005  # for a head that somebody may be noting
 
 Row = tuple[int, str, str, str]
@@ -70,6 +71,7 @@ class Merger:
         self.merged: dict[str, int] = {}  # how far each file was, then
         self._forms: dict[str, SpillForms] = {}  # by file
         self._ended: set[str] = set()  # files that we removed since nobody wrote them any more
+        self._living: set[str] = set()  # those that we write, or whoever we merge for
 
     def is_idle(self) -> bool:
         """Whether everything is in the chain and no file is left over. Looks without a lock on the database."""
@@ -238,9 +240,18 @@ class Merger:
         own.update(name for name in self._held() if name not in self._ended)
         for name in self._forms.keys() - names - own:
             del self._forms[name]
-        gone = merged.keys() - names - own
+        gone = self._forgotten(merged.keys() - names - own)
         connection.executemany("DELETE FROM spills WHERE name = ?", [(name,) for name in gone])
+        self._living = own | (self._living & merged.keys())
+        self._ended &= merged.keys() | set(self._held())
         return {writer_of(name) for name in names | own}
+
+    def _forgotten(self, missing: set[str]) -> list[str]:
+        """Files that nobody will merge any more. Of others that are not there, somebody may have removed the name alone: their
+        writer goes on, and has to find how far they are merged.
+        """
+        ended = {name for name in missing if name in self._ended or name in self._living}
+        return [*ended, *sorted(missing - ended)[_OTHERS:]]
 
     def _is_left_over(self, name: str) -> bool:
         try:
