@@ -186,6 +186,30 @@ async def test_a_head_that_somebody_removed_beside_the_database(log, any_bench):
     assert (found.kind, found.sequence) == ("head", RECORDS)
 
 
+@pytest.mark.parametrize("what", ["removed", "replaced", "longer"])
+async def test_a_head_that_somebody_takes_away_while_a_process_runs_is_noted_again(
+    log, any_bench, told, what
+):
+    log.record(told(reason="noted"))
+    await log.records(limit=1)
+    note = any_bench.note
+    if what == "removed":
+        note.unlink()
+    elif what == "replaced":  # as who restores a copy does
+        copy = shutil.copy(note, note.with_name("copy"))
+        copy.replace(note)
+    else:
+        note.write_bytes(note.read_bytes() + b"more")
+    for _ in range(3):
+        log.record(told(reason="later"))
+        await log.records(limit=1)
+    last = (await log.records(newest_first=True, limit=1))[0]
+    assert note.read_text(encoding="ascii").split()[:2] == [f"{last.sequence:020}", last.hash]
+    gaps = [one.entry.details["cause"] for one in await log.records() if one.entry.kind == "audit_gap"]
+    is_told = what != "replaced" and not isinstance(log, PostgresAudit)
+    assert gaps == (["head lost"] if is_told else [])
+
+
 async def test_a_log_that_goes_on_after_a_cut_does_not_hide_it(log, any_bench, told):
     any_bench.alter("DELETE FROM records WHERE sequence > 10")
     log.record(told(reason="later"))

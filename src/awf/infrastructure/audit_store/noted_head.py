@@ -24,10 +24,20 @@ class NotedHead:
 
     def note(self, sequence: int, head: str) -> None:
         """Always of one length, so that one write leaves nothing of what was there. Raises OSError."""
-        if self._handle < 0:
+        if self._handle < 0 or not self._is_there():
+            self.close()
             self._handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        text = f"{sequence:020} {head} {self._keys.mac(sequence, head)}\n"
-        os.pwrite(self._handle, text.encode(), 0)
+        text = f"{sequence:020} {head} {self._keys.mac(sequence, head)}\n".encode()
+        if os.fstat(self._handle).st_size > len(text):  # of somebody else
+            os.ftruncate(self._handle, len(text))
+        os.pwrite(self._handle, text, 0)
+
+    def _is_there(self) -> bool:
+        """What is written to a file that somebody has removed or replaced, nobody reads."""
+        try:
+            return os.path.samestat(os.fstat(self._handle), os.stat(self._path))
+        except OSError:
+            return False
 
     def read(self) -> tuple[int, str] | None:
         """None when nothing is noted, or it is not ours."""
