@@ -163,6 +163,34 @@ class ChainWalk:
         self.count += 1
         self.last, self.head = sequence, said if isinstance(said, str) else ""
 
+    def read(self, sequence: int, entry: Any) -> AuditEntry | None:
+        """What the record says, whose turn was just taken; where that is that others are missing, it is a flaw."""
+        try:
+            found = decoded_entry(entry)
+        except (msgspec.DecodeError, TypeError):
+            self.flaw("changed", sequence, f"record {sequence} is no entry of an audit")
+            return None
+        if found.kind == "audit_gap":
+            self._tell_gap(sequence, found.details)
+        return found
+
+    def _tell_gap(self, sequence: int, details: dict[str, Any]) -> None:
+        cause, file = details.get("cause"), details.get("spill")
+        if cause == HEAD_LOST:
+            said = (
+                f"record {sequence} says that {details.get('found')}: records before it may have been cut off"
+            )
+            self.flaw("cut", sequence, said)
+        elif cause == ENTRIES_LOST:
+            said = f"entries are missing before record {sequence}, {details.get('bytes')} bytes: {file} was cut short"
+            self.flaw("missing", sequence, said)
+        elif cause == DAMAGED_LINE:
+            said = f"record {sequence} stands for entries that are missing: a line of {file} was damaged"
+            self.flaw("missing", sequence, said)
+        elif cause == PLACE_LOST:
+            said = f"record {sequence} says that nobody knew how far {file} was merged: entries behind it may stand there twice"
+            self.flaw("database", sequence, said)
+
     def flaw(self, kind: FlawKind, sequence: int, message: str) -> None:
         if len(self.flaws) < FLAWS_TOLD:
             self.flaws.append(AuditFlaw(kind, sequence, message))

@@ -108,6 +108,25 @@ async def test_what_is_done_to_an_export_is_named_with_its_place(log):
     assert flaw([*written[:3], b"", *written[3:]])[:2] == ("changed", 4)
 
 
+@pytest.mark.parametrize(
+    ("details", "kind"),
+    [
+        ({"cause": "head lost", "found": "the keyed head was missing"}, "cut"),
+        ({"cause": "entries lost", "spill": "x.spill", "bytes": 7}, "missing"),
+        ({"cause": "damaged line", "spill": "x.spill"}, "missing"),
+        ({"cause": "place lost", "spill": "x.spill"}, "database"),
+    ],
+)
+async def test_what_a_log_says_about_its_gaps_its_export_says_too(tmp_path, details, kind):
+    log = SqliteAudit(str(tmp_path / "audit"))
+    log.record(told("spooled"))
+    log.record(told("audit_gap", details=details))
+    exported_flaws = verify_lines(await lines(log, "jsonl"), "", signature_holds).flaws
+    assert exported_flaws == (await log.verify()).flaws
+    assert [(one.kind, one.sequence) for one in exported_flaws] == [(kind, 2)]
+    await log.close()
+
+
 async def test_checkpoints_of_an_export_are_held_against_the_key(tmp_path):
     log = SqliteAudit(str(tmp_path / "audit"), Audit(checkpoint_records=1))
     fill(log)

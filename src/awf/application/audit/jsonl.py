@@ -54,6 +54,7 @@ def verify_lines(
             if walk.count == 0:
                 walk.begin_at(sequence, previous)
             walk.step(sequence, previous, said, entry)
+            walk.read(sequence, entry)
         elif (checkpoint := _checkpoint(line)) is not None:
             signed += 1
             vouched = max(vouched, checkpoint.size)

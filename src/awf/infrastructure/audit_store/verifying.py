@@ -5,18 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import msgspec
-
 from awf.domain.audit import AuditCheckpoint, AuditReport
-from awf.domain.audit_chain import (
-    DAMAGED_LINE,
-    ENTRIES_LOST,
-    GENESIS,
-    HEAD_LOST,
-    PLACE_LOST,
-    ChainWalk,
-    decoded_entry,
-)
+from awf.domain.audit_chain import GENESIS, ChainWalk
 from awf.infrastructure.audit_store.checkpoints import witnessed
 from awf.infrastructure.audit_store.failures import DAMAGE
 from awf.infrastructure.audit_store.keys import signature_holds
@@ -116,34 +106,13 @@ class _Checking:
 
     def _follow(self, sequence: int, entry: Any) -> None:
         """Which decisions wait for their effect."""
-        try:
-            found = decoded_entry(entry)
-        except (msgspec.DecodeError, TypeError):
-            self.walk.flaw("changed", sequence, f"record {sequence} is no entry of an audit")
+        found = self.walk.read(sequence, entry)
+        if found is None:
             return
-        if found.kind == "audit_gap":
-            self._tell_gap(sequence, found.details)
         if found.kind == "decision" and found.request_id and not found.is_final:
             self._open.add(sequence)
         elif found.follows:
             self._open.discard(found.follows)
-
-    def _tell_gap(self, sequence: int, details: dict[str, Any]) -> None:
-        cause, file = details.get("cause"), details.get("spill")
-        if cause == HEAD_LOST:
-            said = (
-                f"record {sequence} says that {details.get('found')}: records before it may have been cut off"
-            )
-            self.walk.flaw("cut", sequence, said)
-        elif cause == ENTRIES_LOST:
-            said = f"entries are missing before record {sequence}, {details.get('bytes')} bytes: {file} was cut short"
-            self.walk.flaw("missing", sequence, said)
-        elif cause == DAMAGED_LINE:
-            said = f"record {sequence} stands for entries that are missing: a line of {file} was damaged"
-            self.walk.flaw("missing", sequence, said)
-        elif cause == PLACE_LOST:
-            said = f"record {sequence} says that nobody knew how far {file} was merged: entries behind it may stand there twice"
-            self.walk.flaw("database", sequence, said)
 
     def check_head(self) -> None:
         found = self._evidence.head()
