@@ -334,3 +334,28 @@ def test_the_database_sets_the_clock(database_url, tmp_path, monkeypatch):
     assert 3500 < database.skew < 3700
     assert abs(database.clock() - honest()) < 100
     database.close()
+
+
+async def test_who_hurries_while_a_silent_server_is_being_given_up_goes_on(database_url, monkeypatch):
+    one = link.Link(database_url)
+    await one.do(lambda connection: connection.execute("SELECT 1"))
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def slow_to_let_go(_connection):
+        """As long as psycopg tries to cancel what it has asked."""
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            begun.set()
+            await may_end.wait()
+            raise
+
+    monkeypatch.setattr(link, "_ANSWER_SECONDS", 0.01)
+    asked = one.do(slow_to_let_go)
+    await begun.wait()
+    one.hurry()
+    one._patience = 0.0
+    may_end.set()
+    with pytest.raises(AwfError, match="does not answer"):
+        await asked
+    await one.close()

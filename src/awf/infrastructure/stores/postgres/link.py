@@ -258,7 +258,7 @@ class Link:
         """This process is to end: a database that is gone, or silent, is not waited for any longer than a moment."""
         self._hurried = True
         self._patience = _HURRY_SECONDS
-        if self._answering is not None:
+        if self._answering is not None and not self._answering.expired():  # one that has is being given up
             soon = self._loop.time() + _HURRIED_ANSWER_SECONDS
             self._answering.reschedule(min(soon, self._answering.when() or soon))
 
