@@ -62,7 +62,9 @@ def test_what_is_there_is_a_file_or_a_link_but_no_folder(tmp_path):
     assert paths.meanings("loop") == (f"{os.path.realpath(tmp_path)}/loop",)
 
 
-@pytest.mark.parametrize("name", ["a\0b", "\ud800", "x" * 100_000, "/".join(["d"] * 5_000)])
+@pytest.mark.parametrize(
+    "name", ["a\0b", "~\0/x", "\ud800", "~\ud800/x", "x" * 100_000, "/".join(["d"] * 5_000)]
+)
 def test_names_that_no_file_can_have_are_taken_as_they_are(tmp_path, name):
     paths = RealPaths(str(tmp_path), home=str(tmp_path))
     (meaning,) = paths.meanings(name)
@@ -70,9 +72,9 @@ def test_names_that_no_file_can_have_are_taken_as_they_are(tmp_path, name):
     assert not paths.exists(meaning)
 
 
-@given(st.text(st.characters(exclude_categories=())))
-def test_no_name_is_too_odd(name):
+@given(st.text(st.characters(exclude_categories=())), st.sampled_from(["", "~", "~/"]))
+def test_no_name_is_too_odd(name, before):
     paths = RealPaths("/", home="/home/x")
-    for meaning in paths.meanings(name):
+    for meaning in paths.meanings(before + name):
         assert meaning.startswith("/")
         paths.exists(meaning)

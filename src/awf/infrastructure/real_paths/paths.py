@@ -34,7 +34,10 @@ class RealPaths:
 
     def _expanded(self, path: str) -> str:
         user, _, rest = path.partition("/")
-        home = self._home if user == "~" else os.path.expanduser(user)
+        try:
+            home = self._home if user == "~" else os.path.expanduser(user)
+        except ValueError:  # nobody can have such a name
+            return os.path.join(self._root, path)
         return os.path.join(self._root, home, rest.lstrip("/"))
 
     def exists(self, path: str) -> bool:
