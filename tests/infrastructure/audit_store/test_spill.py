@@ -355,6 +355,22 @@ async def test_while_the_database_is_locked_entries_wait_and_it_is_told_once(
     assert len([one for one in caplog.records if "wait in the spill" in one.message]) == 1
 
 
+async def test_a_full_disk_is_not_taken_for_damage_by_who_looks_for_that(unmerged, told):
+    unmerged.record(told(reason="one"))
+    unmerged.merge()
+    full = unmerged._database.connection.execute
+    full("PRAGMA max_page_count=1")  # no more than there are
+    for number in range(100):
+        unmerged.record(told(reason=f"{number}" + "x" * 1000))
+    with pytest.raises(AwfError, match="full") as error:
+        await unmerged.verify()
+    assert error.value.code == "SYSTEM.AUDIT.UNAVAILABLE"
+    assert "room" in error.value.hint
+    full(f"PRAGMA max_page_count={2**31}")
+    report = await unmerged.verify()
+    assert (report.is_sound, report.records) == (True, 101)
+
+
 async def test_a_database_that_was_removed_is_not_begun_anew_and_can_be_put_back(bench, told):
     log = bench.open()
     log.record(told(reason="one"))

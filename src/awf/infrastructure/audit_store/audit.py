@@ -23,7 +23,7 @@ from awf.infrastructure.audit_store.call_form import BETWEEN, FORM_ID, LineForm,
 from awf.infrastructure.audit_store.checkpoints import Checkpoints, stored_checkpoints
 from awf.infrastructure.audit_store.database import Database
 from awf.infrastructure.audit_store.evidence import SqliteEvidence
-from awf.infrastructure.audit_store.failures import DAMAGE, Translated, is_busy, unavailable, unusable
+from awf.infrastructure.audit_store.failures import DAMAGE, Translated, is_outside, unavailable, unusable
 from awf.infrastructure.audit_store.merging import Merger
 from awf.infrastructure.audit_store.packing import LONGEST, packed, shortened
 from awf.infrastructure.audit_store.reading import read_records
@@ -396,7 +396,7 @@ class SqliteAudit:
         try:
             self._merge_first()
         except AwfError as error:
-            if isinstance(error.__cause__, DAMAGE) and not is_busy(error.__cause__):
+            if isinstance(error.__cause__, DAMAGE) and not is_outside(error.__cause__):
                 return str(error.__cause__)
             raise
         return ""

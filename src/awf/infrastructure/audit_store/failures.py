@@ -4,27 +4,34 @@ import sqlite3
 
 from awf.domain.errors import AwfError
 
-__all__ = ["DAMAGE", "RESTORE", "Translated", "is_busy", "unavailable", "unusable"]
+__all__ = ["DAMAGE", "RESTORE", "Translated", "is_outside", "unavailable", "unusable"]
 
 RESTORE = "Restore audit.db from a copy; or remove the whole folder, to begin a new log."
+_MORE_ROOM = "Make room on its disk, or choose another directory with --storage DIR or AWF_STORAGE."
 _CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_OUTSIDE = frozenset({
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM,
+})  # fmt: skip
 
 # What a damaged file can come to: also messages of SQLite that are no text, and values of other types than were written.
 DAMAGE = (sqlite3.Error, UnicodeDecodeError, TypeError, ValueError, OverflowError)
 
 
-def is_busy(error: BaseException) -> bool:
-    """Whether another process is writing: that passes."""
-    return (
-        isinstance(error, sqlite3.Error)
-        and getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
-    )
+def is_outside(error: BaseException | None) -> bool:
+    """Whether it says nothing about what lies in the file: another process is writing, the disk is full or cannot be read."""
+    return isinstance(error, sqlite3.Error) and _code(error) in _OUTSIDE
+
+
+def _code(error: BaseException) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def unusable(path: str, error: BaseException) -> AwfError:
     """What a database file has come to. A damaged one is not mended by permissions."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return unavailable(path, str(error), RESTORE if code in _CORRUPT else "")
+    code = _code(error)
+    hint = RESTORE if code in _CORRUPT else _MORE_ROOM if code == sqlite3.SQLITE_FULL else ""
+    return unavailable(path, str(error), hint)
 
 
 def unavailable(path: str, why: str, hint: str = "") -> AwfError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from awf.domain.audit import AuditCheckpoint, AuditReport
 from awf.domain.audit_chain import GENESIS, ChainWalk
 from awf.infrastructure.audit_store.checkpoints import witnessed
-from awf.infrastructure.audit_store.failures import DAMAGE
+from awf.infrastructure.audit_store.failures import DAMAGE, is_outside
 from awf.infrastructure.audit_store.keys import signature_holds
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ def verified(evidence: Evidence, witness: str, damage: str = "") -> AuditReport:
         checking.check_open_calls()
         checking.check_store()
     except DAMAGE as error:
+        if is_outside(error):
+            raise
         walk.flaw("database", walk.last + 1, f"the database is damaged behind record {walk.last}: {error}")
     if witness:
         checking.check_witness(witness)
