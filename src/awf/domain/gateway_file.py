@@ -38,6 +38,7 @@ __all__ = [
 REQUESTS = (
     "resources/read",
     "resources/subscribe",
+    "resources/unsubscribe",
     "prompts/get",
     "completion/complete",
 )  # what a gate treats like tools of a server
@@ -52,7 +53,6 @@ ANSWERED_HERE = frozenset(
         "prompts/list",
         "resources/list",
         "resources/templates/list",
-        "resources/unsubscribe",
         "subscriptions/listen",
     ]
 )  # what a gateway answers by itself, so that no rule is asked about it

@@ -177,3 +177,30 @@ async def test_what_a_client_calls_itself_is_recorded_without_secrets(house, gat
     assert {(entry.client, entry.context) for entry in gate.of_kind("decision", "call")} == {
         ("agent ***", "ctx-***")
     }
+
+
+async def test_news_of_a_resource_hold_no_secret_and_are_known_by_the_address_that_was_asked_for(house, gate):
+    gate.masker.add("env.TOKEN", SECRET)
+    one = await house(gate=gate, file={"policy": ALLOWING}, kb=server())
+    visitor = await one.visitor()
+    uri = f"u?key={SECRET}"
+    for wanted in ("u", uri):
+        await visitor.ask("resources/subscribe", {"uri": wanted})
+    updated, kb = "notifications/resources/updated", one.memory["kb"]
+    kb.say(updated, {"uri": "u", "title": f"key {SECRET}", "_meta": {SECRET: [SECRET]}})
+    kb.say(updated, {"uri": uri})
+    told, known = visitor.standing.of(updated)
+    assert told["params"] == {"uri": "u", "title": "key ***", "_meta": {"***": ["***"]}}
+    assert known["params"]["uri"] == uri
+
+
+async def test_a_notification_whose_name_holds_a_secret_is_dropped(house, gate):
+    gate.masker.add("env.TOKEN", SECRET)
+    one = await house(gate=gate, file={"policy": ALLOWING}, kb=server())
+    visitor = await one.visitor(capabilities={"roots": {}})
+    await visitor.call("do")
+    way = one.memory["kb"].received[-1].way
+    way.say(f"notifications/{SECRET}", {"x": 1})
+    way.say("notifications/own", {"x": SECRET})
+    assert [message["method"] for message in visitor.standing.heard] == ["notifications/own"]
+    assert SECRET not in str(visitor.standing.heard)

@@ -136,6 +136,8 @@ def test_the_level_for_all_is_the_least_grave_that_someone_wants():
 
 
 class News:
+    guarded = False
+
     def __init__(self):
         self.told = []
 
@@ -148,8 +150,12 @@ class News:
     def overheard(self, message):
         self.told.append(("overheard", message["method"]))
 
-    def cleaned(self, params):
-        return params
+    def cleaned(self, said):
+        return said
+
+    async def question(self, client, method, params):
+        self.told.append(("question", method))
+        return await client.ask(method, params, None)
 
 
 @pytest.fixture
@@ -295,6 +301,37 @@ async def test_a_question_on_its_own_way_is_put_to_the_client(news, server, ear)
     assert "params" not in question
     assert one.answered({"id": question["id"], "result": {"roots": []}})
     assert await asking == {"roots": []}
+
+
+async def test_where_there_is_a_gate_a_question_is_over_with_the_call_in_which_it_was_asked(news, lane, busy):
+    news.guarded = True
+    one = client(capabilities=ASKED)
+    exchange, task = await busy(one)
+    other, unrelated = await busy(one)
+    asking = spawn(lane.upstream.ask("elicitation/create", tag=exchange), "asking", awaited=True)
+    question = await exchange.reach.until("elicitation/create")
+    task.cancel()
+    with pytest.raises(RpcError, match="The call in which elicitation/create was asked is over"):
+        await asking
+    assert not one.answered({"id": question["id"], "result": {"action": "accept"}})
+    assert exchange.reach.of("notifications/cancelled")
+    still = spawn(lane.upstream.ask("elicitation/create", tag=other), "asking", awaited=True)
+    question = await other.reach.until("elicitation/create")
+    one.answered({"id": question["id"], "result": {"action": "accept"}})
+    assert await still == {"action": "accept"}
+    busy.gate.open()
+    await unrelated
+
+
+async def test_without_a_gate_a_server_may_go_on_asking_after_its_answer(lane, busy):
+    one = client(capabilities=ASKED)
+    exchange, task = await busy(one)
+    asking = spawn(lane.upstream.ask("elicitation/create", tag=exchange), "asking", awaited=True)
+    question = await exchange.reach.until("elicitation/create")
+    busy.gate.open()
+    await task
+    one.answered({"id": question["id"], "result": {"action": "accept"}})
+    assert await asking == {"action": "accept"}
 
 
 async def test_a_question_stops_the_clock_of_its_request_until_it_is_answered(lane, busy):

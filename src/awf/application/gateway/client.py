@@ -7,7 +7,8 @@ import math
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from awf.domain.mcp import METHOD_NOT_FOUND, Era, RpcError
+from awf.application.gateway.discretion import plain_abilities, plain_meta
+from awf.domain.mcp import CLIENT_INFO, METHOD_NOT_FOUND, Era, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from awf.application.gate.passage import Passage
     from awf.application.gateway.places import Places
 
-__all__ = ["ABILITIES", "LEVELS", "Client", "Exchange", "Reach", "Work"]
+__all__ = ["ABILITIES", "LEVELS", "Client", "Errand", "Exchange", "Reach", "Work"]
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _ABILITIES = {
@@ -55,6 +56,7 @@ class Client:
         "_asked",
         "capabilities",
         "context",
+        "guarded",
         "id",
         "info",
         "key",
@@ -90,7 +92,8 @@ class Client:
         self.profile = profile
         self.level = level  # of log messages it wants to hear; empty: it has not said
         self.context = ""  # the security context of its latest request, where a gate wants to know
-        self.latest_meta: tuple[Era, str, dict[str, Any]] | None = (
+        self.guarded = False  # by a gate: servers are told of it only what is nobody's free choice
+        self.latest_meta: tuple[Era, str, bool, dict[str, Any]] | None = (
             None  # what servers of an era are told of it
         )
         self.origin: tuple[object, str, Origin] | None = None  # who said who it is, for which name, and what
@@ -109,6 +112,12 @@ class Client:
     def name(self) -> str:
         name = self.info.get("name")
         return name if isinstance(name, str) else ""
+
+    def told_of(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What servers hear of what it can do, and of what it calls itself."""
+        if self.guarded:
+            return plain_abilities(self.capabilities), CLIENT_INFO
+        return self.capabilities, self.info
 
     def can_answer(self, method: str) -> bool:
         return _ABILITIES.get(method) in self.capabilities
@@ -231,6 +240,16 @@ class Exchange:
             told = {**params, "progressToken": token}
             self.reach.send({"jsonrpc": "2.0", "method": "notifications/progress", "params": told})
 
+    def made_plain(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The params as they may pass a gate: their `_meta` holds nothing that a gate does not look at."""
+        client = self.client
+        client.guarded = True
+        if not self.meta and "_meta" not in params:
+            return params
+        version = client.version if client.modern else ""
+        self.meta = plain_meta(self.meta, version, client.capabilities, client.level)
+        return {**params, "_meta": self.meta}
+
     async def ask(self, method: str, params: Any) -> dict[str, Any]:
         """A server wants to know something before it goes on. Raises `RpcError`."""
         return await self.client.ask(method, params, self)
@@ -272,3 +291,17 @@ class Exchange:
         if self._place is not None:
             self._place.give_back()
             self._place = None
+
+
+class Errand(Exchange):
+    """A request that says nothing of its client: no gate has judged it, so no server may ask something in the course of it."""
+
+    __slots__ = ()
+
+    def __init__(self, exchange: Exchange) -> None:
+        client = exchange.client
+        super().__init__(client, exchange.id, exchange.reach, meta={}, headers=exchange.headers)
+
+    async def ask(self, method: str, params: Any) -> dict[str, Any]:
+        del params
+        raise RpcError(METHOD_NOT_FOUND, f"Nobody here can answer {method} now.")

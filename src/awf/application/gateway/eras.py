@@ -46,12 +46,12 @@ def upstream_meta(meta: dict[str, Any], client: Client, era: Era) -> dict[str, A
     if not era.modern:
         return own
     latest = client.latest_meta
-    if latest is None or latest[0] is not era or latest[1] != client.level:
-        said = modern_meta(era.version, client.capabilities, client.info)
+    if latest is None or latest[0] is not era or latest[1:3] != (client.level, client.guarded):
+        said = modern_meta(era.version, *client.told_of())
         if client.level:
             said[LOG_LEVEL] = client.level
-        latest = client.latest_meta = (era, client.level, said)
-    return {**own, **latest[2]} if own else latest[2]
+        latest = client.latest_meta = (era, client.level, client.guarded, said)
+    return {**own, **latest[3]} if own else latest[3]
 
 
 def crossed_result(

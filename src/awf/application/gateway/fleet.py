@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -62,6 +62,12 @@ class GatewayParts(msgspec.Struct, frozen=True, kw_only=True):
     look_at_names: Callable[[GatewayFile, Mapping[str, Collection[str]]], Sequence[Problem]] | None = None
 
 
+class Questions(Protocol):
+    async def question(self, server: Server, client: Client, method: str, params: Any) -> dict[str, Any]:
+        """A server asks a client something while nothing of that client is under way. Raises `RpcError`."""
+        ...
+
+
 class _Checked(NamedTuple):
     offered: dict[str, Sequence[dict[str, Any]]]
     changes: tuple[Change, ...] = ()  # of definitions that were seen before
@@ -72,8 +78,11 @@ class _Checked(NamedTuple):
 class Fleet:
     """A `Watcher` of its servers."""
 
-    def __init__(self, parts: GatewayParts, file: GatewayFile, hub: Hub, info: dict[str, Any]) -> None:
+    def __init__(
+        self, parts: GatewayParts, file: GatewayFile, hub: Hub, info: dict[str, Any], questions: Questions
+    ) -> None:
         self.file = file
+        self._questions = questions
         self.problems: list[Problem] = []
         self.warnings: Sequence[Problem] = ()  # of what the file says and is about nothing
         self.changes: tuple[Change, ...] = ()  # of definitions that were seen before
@@ -369,6 +378,13 @@ class Fleet:
 
     def masked(self, text: str) -> str:
         return self._parts.observers.masker.mask(text)
+
+    @property
+    def guarded(self) -> bool:
+        return self.gate is not None
+
+    async def question(self, server: Server, client: Client, method: str, params: Any) -> dict[str, Any]:
+        return await self._questions.question(server, client, method, params)
 
     def cleaned(self, params: Any) -> Any:
         return params if self.gate is None else self.gate.without_values(params)

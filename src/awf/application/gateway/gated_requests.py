@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from awf.application.gate.origin import NeedsInput
 from awf.application.gate.passage import Gated
 from awf.application.gateway.asking import ClientAsking, answer_of, question_of
+from awf.application.gateway.origins import Apart
 from awf.domain.gateway_file import REQUESTS
 from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
 from awf.domain.override import ToolOverride
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from awf.application.gate.gate import Gate
     from awf.application.gate.passage import GatedTool
-    from awf.application.gateway.client import Exchange
+    from awf.application.gateway.client import Client, Exchange
     from awf.application.gateway.forwarding import Forwarding
     from awf.application.gateway.offers import Offers
     from awf.application.gateway.origins import Origins
@@ -52,6 +53,11 @@ class GatedRequests:
         self._offers = offers
         self._known: tuple[Gate | None, dict[tuple[str, str, bool], GatedTool]] = (None, {})
 
+    @property
+    def guarded(self) -> bool:
+        """Whether there is a gate."""
+        return self._gate() is not None
+
     async def send(
         self, server: Server, exchange: Exchange, method: str, params: dict[str, Any]
     ) -> dict[str, Any]:
@@ -74,6 +80,41 @@ class GatedRequests:
         gate = self._gate()
         if gate is None:
             return await do(params)
+        try:
+            return await self._let(gate, server, exchange, method, params, do)
+        except ToolFailure as refused:
+            raise RpcError(_REFUSED, refused.message, {"code": refused.code}) from refused
+
+    async def question(self, server: Server, client: Client, method: str, params: Any) -> dict[str, Any]:
+        """A server asks a client something by itself. Raises `RpcError`.
+
+        To the gate that is a tool of the server, too: whatever is answered reaches it. A question in the course of a call needs no
+        other passage than that of the call.
+        """
+        gate = self._gate()
+        if gate is None or not client.can_answer(method):
+            return await client.ask(method, params, None)
+
+        async def ask(about: dict[str, Any]) -> dict[str, Any]:
+            del about  # the same
+            return await client.ask(method, params, None)
+
+        about = params if isinstance(params, dict) else {}
+        try:
+            return await self._let(gate, server, Apart(client), method, about, ask)
+        except ToolFailure:  # why is none of the server's business
+            raise RpcError(_REFUSED, f"The client may not answer {method} now.") from None
+
+    async def _let(
+        self,
+        gate: Gate,
+        server: Server,
+        exchange: Exchange,
+        method: str,
+        params: dict[str, Any],
+        do: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]],
+    ) -> dict[str, Any]:
+        """Raises `ToolFailure` for what may not be."""
         origin = self._origins.of(exchange.client, exchange.headers)
         asking = ClientAsking(exchange, origin) if gate.asks_clients else None
 
@@ -96,8 +137,6 @@ class GatedRequests:
             result = await gate.through(gated, subject, CallContext(call_id=self._new_id()), carry_out)
         except NeedsInput as question:
             return question_of(question.approval)
-        except ToolFailure as refused:
-            raise RpcError(_REFUSED, refused.message, {"code": refused.code}) from refused
         assert result.raw is not None
         return result.raw
 

@@ -19,7 +19,7 @@ from awf.application.gateway.gated_requests import GatedRequests
 from awf.application.gateway.greeting import joined_capabilities, joined_instructions
 from awf.application.gateway.hub import SUBSCRIPTION, Hub, Listener
 from awf.application.gateway.lane import least_grave
-from awf.application.gateway.origins import Origins
+from awf.application.gateway.origins import Apart, Origins
 from awf.application.gateway.parking import Parking
 from awf.application.gateway.prompts import published_prompts
 from awf.application.gateway.put_aside import PutAside
@@ -66,11 +66,14 @@ class Gateway:
         self.alone = alone  # with one client for all its life
         self.hub = Hub()
         self.info = {"name": "awf-gateway", "version": parts.version}
-        self.fleet = Fleet(parts, file, self.hub, self.info)
         self.new_name = parts.name
         self._parking = Parking(parts.name)
         self._forwarding = Forwarding(self._parking)
         self._pipeline = CallPipeline(parts.observers)
+        self.requests = GatedRequests(
+            self._forwarding, self.origins, lambda: self.fleet.gate, self._pipeline.new_id, self._now
+        )
+        self.fleet = Fleet(parts, file, self.hub, self.info, self.requests)
         self.calls = ToolCalls(
             self._pipeline, self._forwarding, parts.book, self.info, parts.lowering, self.origins, self._now
         )
@@ -79,9 +82,6 @@ class Gateway:
             self.calls, self._pipeline, self._forwarding, parts.book, self.origins, self._vigil, parts.turn
         )
         self._masker = parts.observers.masker
-        self.requests = GatedRequests(
-            self._forwarding, self.origins, lambda: self.fleet.gate, self._pipeline.new_id, self._now
-        )
         self._resources = Resources(self._forwarding, self.requests)
         self._put_aside = PutAside(self.origins, lambda: self.fleet.gate)
         self._watching = Watching(self.requests)
@@ -111,6 +111,7 @@ class Gateway:
 
     async def greet(self, client: Client) -> dict[str, Any]:
         """The result of `initialize`, after which the client is known."""
+        client.guarded = self.fleet.guarded
         self.fleet.start(client if self.alone else None)
         await self.fleet.settle()
         self.hub.clients[client.id] = client
@@ -126,7 +127,7 @@ class Gateway:
         if self.hub.clients.pop(client.id, None) is None:
             return
         client.lost()
-        exchange = Exchange(client, None, _Nowhere(), meta={}, headers={})
+        exchange = Apart(client)
         for uri in list(client.subscriptions):
             with contextlib.suppress(AwfError, RpcError):
                 await self._unsubscribe(exchange, {"uri": uri})
@@ -154,6 +155,8 @@ class Gateway:
         """The result. Raises `RpcError`."""
         handle = (self._modern if exchange.client.modern else self._legacy).get(method)
         self.fleet.start()
+        if self.fleet.guarded:
+            params = exchange.made_plain(params)
         try:
             if method == "tools/call":  # the pipeline of tool calls has a span of its own
                 return await self._tools_call(exchange, params)
@@ -476,15 +479,6 @@ class Gateway:
         await self._parking.close()
         await self._watching.close()
         await self.fleet.close()
-
-
-class _Nowhere:
-    def send(self, message: dict[str, Any]) -> bool:
-        del message
-        return False
-
-    def pause(self) -> None:
-        pass
 
 
 async def _tell(notify: Callable[..., Awaitable[None]], message: dict[str, Any]) -> None:

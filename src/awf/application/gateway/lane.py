@@ -32,6 +32,7 @@ _CHANGES = {
 }
 _FOR_US = frozenset({"notifications/subscriptions/acknowledged"})
 PAUSES = (0.2, 1.0, 5.0, 30.0)
+_OVER = -32603
 _UPDATED = "notifications/resources/updated"
 
 
@@ -66,6 +67,11 @@ def _abilities(client: Client) -> str:
 class News(Protocol):
     """Who is told what a server says to no one in particular."""
 
+    @property
+    def guarded(self) -> bool:
+        """Whether there is a gate."""
+        ...
+
     def changed(self, kind: str) -> None:
         """`tools`, `prompts` or `resources` are no longer what they were."""
         ...
@@ -76,9 +82,24 @@ class News(Protocol):
 
     def overheard(self, message: dict[str, Any]) -> None: ...
 
-    def cleaned(self, params: Any) -> Any:
+    def cleaned(self, said: Any) -> Any:
         """What clients may see of it."""
         ...
+
+    async def question(self, client: Client, method: str, params: Any) -> dict[str, Any]:
+        """What a client answers to a question that belongs to no request of it. Raises `RpcError`."""
+        ...
+
+
+class _Question:
+    """Of the server, which somebody is working on."""
+
+    __slots__ = ("about", "moot", "task")
+
+    def __init__(self, task: asyncio.Task[Any], about: Exchange | None) -> None:
+        self.task = task
+        self.about = about  # the request in the course of which it was asked
+        self.moot = False
 
 
 class Lane:
@@ -91,7 +112,7 @@ class Lane:
         self._news = news
         self._busy: dict[Exchange, None] = {}
         self.promised: Client | None = None  # to the one whose request is on its way
-        self._answering: dict[Any, asyncio.Task[Any]] = {}
+        self._questions: dict[Any, _Question] = {}
         self.used = 0.0  # when it was last free again, in the loop's time
         self._hearing: asyncio.Task[None] | None = None
         self._told_in = 0  # the connection in which level and subscriptions were told
@@ -130,8 +151,7 @@ class Lane:
                 tag=exchange,
             )
         finally:
-            self._busy.pop(exchange, None)
-            self.used = asyncio.get_running_loop().time()
+            self.ended(exchange)
 
     def begin(
         self,
@@ -154,6 +174,15 @@ class Lane:
         """What was begun is over."""
         self._busy.pop(exchange, None)
         self.used = asyncio.get_running_loop().time()
+        if self._questions and self._news.guarded:
+            self._drop_questions(exchange)
+
+    def _drop_questions(self, exchange: Exchange) -> None:
+        """What a gate lets into a call it lets in for as long as the call lasts: no answer goes to its server after that."""
+        for question in self._questions.values():
+            if question.about is exchange:
+                question.moot = True
+                question.task.cancel()
 
     async def repeat(self) -> None:
         """A new connection knows nothing of what was agreed on the last one."""
@@ -208,7 +237,7 @@ class Lane:
         if method in _CHANGES:
             self._news.changed(_CHANGES[method])
         elif method == _UPDATED:
-            self._news.updated(message)
+            self._updated(message)
         elif method == "notifications/cancelled":
             self._withdrawn(message)
         elif method not in _FOR_US:
@@ -219,20 +248,28 @@ class Lane:
         method, params = message["method"], self._news.cleaned(message.get("params"))
         if exchange is None and self.owner is None:
             raise RpcError(METHOD_NOT_FOUND, f"Nobody here can answer {method}.")
-        task = asyncio.current_task()
+        task, key = asyncio.current_task(), _key(message["id"])
         assert task is not None
-        self._answering[_key(message["id"])] = task
+        question = self._questions[key] = _Question(task, exchange)
         try:
-            if exchange is None:
-                assert self.owner is not None
-                return await self.owner.ask(method, params, None)
-            exchange.hold()
-            try:
-                return await exchange.ask(method, params)
-            finally:
-                exchange.go_on()
+            return await self._answer(exchange, method, params)
+        except asyncio.CancelledError:
+            if not question.moot or task.uncancel():
+                raise
+            raise RpcError(_OVER, f"The call in which {method} was asked is over.") from None
         finally:
-            self._answering.pop(_key(message["id"]), None)
+            if self._questions.get(key) is question:
+                del self._questions[key]
+
+    async def _answer(self, exchange: Exchange | None, method: str, params: Any) -> dict[str, Any]:
+        if exchange is None:
+            assert self.owner is not None
+            return await self._news.question(self.owner, method, params)
+        exchange.hold()
+        try:
+            return await exchange.ask(method, params)
+        finally:
+            exchange.go_on()
 
     def paused(self, tag: object) -> None:
         if isinstance(tag, Exchange):
@@ -241,16 +278,30 @@ class Lane:
     def _withdrawn(self, message: dict[str, Any]) -> None:
         """The server no longer wants to know."""
         params = message.get("params")
-        task = self._answering.get(_key(params.get("requestId"))) if isinstance(params, dict) else None
-        if task is not None:
-            task.cancel()
+        question = self._questions.get(_key(params.get("requestId"))) if isinstance(params, dict) else None
+        if question is not None:
+            question.task.cancel()
 
     def _progressed(self, exchange: Exchange) -> Callable[[dict[str, Any]], None]:
         return lambda params: exchange.progressed(self._news.cleaned(params))
 
-    def _pass_on(self, message: dict[str, Any], tag: object) -> None:
-        if "params" in message:
-            message = {**message, "params": self._news.cleaned(message["params"])}
+    def _updated(self, message: dict[str, Any]) -> None:
+        """Who hears of it named the address, and knows it by that."""
+        clean, params = self._clean(message), message.get("params")
+        told = clean.get("params") if clean is not None else None
+        if isinstance(params, dict) and "uri" in params and isinstance(told, dict):
+            self._news.updated({**message, "params": {**told, "uri": params["uri"]}})
+
+    def _clean(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        """None: its very name holds something that must not be told."""
+        clean = self._news.cleaned(message)
+        known = isinstance(clean, dict) and clean.get("method") == message["method"]
+        return clean if known else None
+
+    def _pass_on(self, said: dict[str, Any], tag: object) -> None:
+        message = self._clean(said)
+        if message is None:
+            return
         exchange = self._meant(tag)
         client = exchange.client if exchange is not None else self.owner
         if client is None:
@@ -287,9 +338,10 @@ def guise_of(key: LaneKey, client: Client, era: Era) -> Guise:
     if not key.owner:
         return Guise(legacy=key.legacy, era=known)
     version = Guise().version if client.modern else client.version
+    abilities, info = client.told_of()
     return Guise(
-        capabilities=client.capabilities,
-        client_info=client.info or Guise().client_info,
+        capabilities=abilities,
+        client_info=info or Guise().client_info,
         legacy=key.legacy,
         version=version,
         era=known,

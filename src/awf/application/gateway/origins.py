@@ -6,9 +6,10 @@ gateway. Never its MCP session: clients open a new one as they please.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from awf.application.gate.origin import Origin
+from awf.application.gateway.client import Exchange
 from awf.domain.grant import Holder
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from awf.application.gateway.client import Client
 
-__all__ = ["CONTEXT_HEADER", "Origins"]
+__all__ = ["CONTEXT_HEADER", "Apart", "Origins"]
 
 CONTEXT_HEADER = "x-awf-context"
 KEPT = 4096
@@ -83,3 +84,22 @@ class Origins:
             profile=client.profile,
             links=client.version >= _LINKS_SINCE,
         )
+
+
+class Apart(Exchange):
+    """Something about a client while it asks for nothing. It counts as of the context that its latest request named."""
+
+    __slots__ = ()
+
+    def __init__(self, client: Client) -> None:
+        named = client.origin[1] if client.origin is not None else ""
+        super().__init__(client, None, _Nowhere(), meta={}, headers={CONTEXT_HEADER: named} if named else {})
+
+
+class _Nowhere:
+    def send(self, message: dict[str, Any]) -> bool:
+        del message
+        return False
+
+    def pause(self) -> None:
+        pass

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
 import logging
 import re
 from typing import TYPE_CHECKING, Any
 
+from awf.application.gateway.client import Errand
+from awf.application.gateway.cursors import Cursors
 from awf.domain.errors import AwfError
 from awf.domain.mcp import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 
@@ -35,6 +35,7 @@ class Resources:
     def __init__(self, forwarding: Forwarding, requests: GatedRequests) -> None:
         self._forwarding = forwarding
         self._requests = requests
+        self._cursors = Cursors()
         self._swept = -SWEEP_PAUSE
         self._owners: dict[str, list[str]] = {}  # address → servers that list it
         self._templates: dict[str, tuple[list[str], list[str]]] = {}  # template → its fixed parts, servers
@@ -45,18 +46,21 @@ class Resources:
         """One page of `resources/list` or `resources/templates/list`. Each page is one server's."""
         if not servers:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method}")
-        if len(servers) == 1:  # its cursors are as good as ours
+        sealed, alone = self._requests.guarded, len(servers) == 1
+        if alone and not sealed:  # its cursors are as good as ours
             return await self._ask(servers[0], exchange, method, params)
-        at, cursor = _position(servers, params.get("cursor"))
+        at, cursor = self._cursors.place(servers, method, params.get("cursor"), sealed=sealed)
+        asking = self._ask if alone else self._page_of
         while True:
-            wanted = {key: value for key, value in params.items() if key != "cursor"}
+            wanted = {} if sealed else {key: value for key, value in params.items() if key != "cursor"}
             if cursor is not None:
                 wanted["cursor"] = cursor
-            page = await self._page_of(servers[at], exchange, method, wanted)
+            page = dict(await asking(servers[at], exchange, method, wanted))
             cursor = page.pop("nextCursor", None)
             following = at if cursor is not None else at + 1
             if following < len(servers) and (page.get(_KINDS[method]) or following == at):
-                return {**page, "nextCursor": _cursor(servers[following].name, cursor)}
+                beyond = self._cursors.made(method, servers[following].name, cursor, sealed=sealed)
+                return {**page, "nextCursor": beyond}
             if following >= len(servers):
                 return page
             at = following
@@ -66,7 +70,7 @@ class Resources:
     ) -> dict[str, Any]:
         """A server that cannot be asked has nothing to show; that must not hide the others."""
         try:
-            return dict(await self._ask(server, exchange, method, params))
+            return await self._ask(server, exchange, method, params)
         except AwfError as reason:
             _log.warning("%s of MCP server %s is left out: %s", method, server.name, reason.message)
         except RpcError as reason:
@@ -77,6 +81,8 @@ class Resources:
     async def _ask(
         self, server: Server, exchange: Exchange, method: str, params: dict[str, Any]
     ) -> dict[str, Any]:
+        if self._requests.guarded:  # no gate judges lists: so they say nothing, and nothing is asked back
+            exchange, params = Errand(exchange), {**params, "_meta": {}}
         result = await self._forwarding.send(server, exchange, method, params)
         items = result.get(_KINDS[method])
         for item in items if isinstance(items, list) else ():
@@ -164,21 +170,6 @@ def _fits(uri: str, parts: list[str]) -> bool:
             return False
         at = found + len(part)
     return True
-
-
-def _position(servers: Sequence[Server], cursor: Any) -> tuple[int, str | None]:
-    if cursor is None:
-        return 0, None
-    try:
-        name, inner = json.loads(base64.urlsafe_b64decode(str(cursor).encode()))
-        at = next(at for at, server in enumerate(servers) if server.name == name)
-    except (ValueError, TypeError, StopIteration, RecursionError):
-        raise RpcError(INVALID_PARAMS, "Invalid params: unknown cursor") from None
-    return at, inner if isinstance(inner, str) else None
-
-
-def _cursor(server: str, inner: Any) -> str:
-    return base64.urlsafe_b64encode(json.dumps([server, inner]).encode()).decode()
 
 
 def _uri(params: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from awf.application.gateway.clockwork import Clockwork
 from awf.application.gateway.lane import Lane, LaneKey, announcements, guise_of, lane_key
 from awf.application.gateway.listing import fetch_all
 from awf.application.gateway.places import Places
+from awf.application.gateway.voice import Voice
 from awf.application.running.tasks import end_task, spawn
 from awf.domain.errors import AwfError
 from awf.domain.mcp import Era, RpcError
@@ -53,13 +54,19 @@ class Watcher(Protocol):
         """Without what must stay secret."""
         ...
 
+    @property
+    def guarded(self) -> bool:
+        """Whether there is a gate."""
+        ...
+
     def cleaned(self, params: Any) -> Any: ...
+    async def question(self, server: Server, client: Client, method: str, params: Any) -> dict[str, Any]: ...
     def resource_updated(self, server: Server, message: dict[str, Any]) -> None: ...
     def overheard(self, server: Server, message: dict[str, Any]) -> None: ...
 
 
 class Server:
-    """A `News` for its lanes. The anchor is the lane that all share; what is offered is asked on it."""
+    """The anchor is the lane that all share; what is offered is asked on it."""
 
     def __init__(
         self,
@@ -85,7 +92,8 @@ class Server:
         self._watcher = watcher
         patient = msgspec.structs.replace(config, timeout=config.patience, timeout_ms=None)
         self._ways = open_server(name, patient)
-        self._anchor = Lane(self, self._ways, Guise())
+        self._voice = Voice(self, watcher)
+        self._anchor = Lane(self._voice, self._ways, Guise())
         self._lanes: dict[LaneKey, Lane] = {}
         self._opening: dict[LaneKey, asyncio.Task[Lane | None]] = {}
         self._shape = 0  # counts the changes of which client takes which way
@@ -133,7 +141,7 @@ class Server:
             self._adopted = client
             self._shape += 1
             key = LaneKey(legacy=True, owner=client.id)
-            self._anchor = Lane(self, self._ways, guise_of(key, client, _UNKNOWN), client)
+            self._anchor = Lane(self._voice, self._ways, guise_of(key, client, _UNKNOWN), client)
 
     async def started(self) -> None:
         """Until it has been reached, or has failed. Starts it where it waits for its first use."""
@@ -213,7 +221,7 @@ class Server:
         self._only_modern = True  # it does not speak the older era; requests cross
         self._shape += 1
         await self._anchor.close()
-        self._anchor = Lane(self, self._ways, Guise(), self._adopted)
+        self._anchor = Lane(self._voice, self._ways, Guise(), self._adopted)
         return await self._anchor.upstream.connect()
 
     async def _until_news(self) -> None:
@@ -418,7 +426,7 @@ class Server:
     async def _open_lane(self, key: LaneKey, client: Client, era: Era) -> Lane | None:
         """None: the server does not speak the older era after all."""
         owner = client if key.owner and not client.modern else None
-        lane = Lane(self, self._ways, guise_of(key, client, era), owner)
+        lane = Lane(self._voice, self._ways, guise_of(key, client, era), owner)
         lane.level = client.level if owner is not None else ""
         if key.legacy and era.modern:
             try:
@@ -482,19 +490,6 @@ class Server:
                 self._shape += 1
                 with contextlib.suppress(AwfError):
                     await lane.close()
-
-    # What it says
-
-    def changed(self, kind: str) -> None:
-        if kind in {"tools", "prompts"}:
-            self.nudge()
-        self._watcher.announced(self, kind)
-
-    def updated(self, message: dict[str, Any]) -> None:
-        self._watcher.resource_updated(self, message)
-
-    def overheard(self, message: dict[str, Any]) -> None:
-        self._watcher.overheard(self, message)
 
     def cleaned(self, params: Any) -> Any:
         return self._watcher.cleaned(params)

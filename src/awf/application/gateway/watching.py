@@ -62,7 +62,7 @@ class Watching:
         if hearing is not None:
             await end_task(hearing)
             return {}
-        return await server.request(exchange, "resources/unsubscribe", {"uri": uri}, lane=lane)
+        return await self._give_up(server, exchange, uri, lane)
 
     async def passed_on(self, server: Server, exchange: Exchange, uri: str) -> dict[str, Any]:
         """Somebody gives up what they do not have. That must not take it away from others."""
@@ -70,7 +70,15 @@ class Watching:
         era = lane.upstream.era or await lane.upstream.connect()
         if uri in lane.subscribed or era.modern:
             return {}
-        return await server.request(exchange, "resources/unsubscribe", {"uri": uri}, lane=lane)
+        return await self._give_up(server, exchange, uri, lane)
+
+    async def _give_up(self, server: Server, exchange: Exchange, uri: str, lane: Lane) -> dict[str, Any]:
+        """If the server may be told. Nobody here hears of it any more, even if not."""
+
+        async def give_up(params: dict[str, Any]) -> dict[str, Any]:
+            return await server.request(exchange, "resources/unsubscribe", params, lane=lane)
+
+        return await self._requests.let(server, exchange, "resources/unsubscribe", {"uri": uri}, give_up)
 
     async def close(self) -> None:
         for task in list(self._hearing.values()):
