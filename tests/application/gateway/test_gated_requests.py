@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from awf.domain import gateway_file
+from awf.domain.gate_file import Approvals
 from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
 from awf.domain.override import ToolOverride
 from awf.domain.policy import Policy, PolicyDefaults, PolicyRule
@@ -204,3 +205,69 @@ async def test_a_notification_whose_name_holds_a_secret_is_dropped(house, gate):
     way.say("notifications/own", {"x": SECRET})
     assert [message["method"] for message in visitor.standing.heard] == ["notifications/own"]
     assert SECRET not in str(visitor.standing.heard)
+
+
+# -- what else a call brings ----------------------------------------------------------------------------------------------
+
+CONFIRMED = {"kb:do": ToolOverride(requires_confirmation=True)}
+
+
+async def test_of_a_call_only_what_the_gate_goes_by_reaches_a_server(gated):
+    one = await gated()
+    for era in ("visitor", "modern"):
+        visitor = await getattr(one, era)()
+        await visitor.ask(
+            "tools/call",
+            {"name": "do", "arguments": {"c": 1}, "dryRun": False, "task": {"ttl": 5}},
+            meta={"force": "yes"},
+        )
+        got = one.memory["kb"].seen("tools/call")[-1]
+        assert {key: got[key] for key in got if key != "_meta"} == {
+            "name": "do",
+            "arguments": {"c": 1},
+            "task": {"ttl": 5},
+        }
+        assert "force" not in got.get("_meta", {})
+
+
+async def test_without_a_gate_all_of_a_call_reaches_its_server(house):
+    one = await house(kb=server())
+    given = {"name": "do", "arguments": {"c": 1}, "dryRun": False, "task": {"ttl": 5}}
+    await (await one.visitor()).ask("tools/call", given, meta={"force": "yes"})
+    assert one.memory["kb"].seen("tools/call") == [{**given, "_meta": {"force": "yes"}}]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"task": {"ttl": 5}},
+        {"inputResponses": {"confirm": {"action": "accept"}}},
+        {"requestState": "really"},
+        {"arguments": {"c": 1, "beside the arguments": {}}},
+    ],
+)
+async def test_what_a_person_has_allowed_is_the_call_with_all_that_changes_it(gated, gate, more):
+    one = await gated(overrides=CONFIRMED, approvals=Approvals(wait=0))
+    plain = {"name": "do", "arguments": {"c": 1}}
+    for visit in (one.visitor, one.modern):
+        visitor = await visit()
+        assert (await visitor.ask("tools/call", plain))["isError"]
+        [asked] = await gate.desk.open_ones()
+        await gate.desk.decide(asked.approval_id, granted=True, by="test")
+        assert (await visitor.ask("tools/call", {**plain, **more}))["isError"]
+        [other] = await gate.desk.open_ones()
+        assert other.arguments_hash != asked.arguments_hash
+        assert next(iter(more)) in other.summary or "beside" in other.summary
+        before = len(one.memory["kb"].seen("tools/call"))
+        await gate.desk.decide(other.approval_id, granted=True, by="test")
+        assert "isError" not in await visitor.ask("tools/call", {**plain, **more})
+        assert "isError" not in await visitor.ask("tools/call", plain)
+        assert len(one.memory["kb"].seen("tools/call")) == before + 2
+
+
+async def test_rules_see_what_a_client_brings_back_to_a_request(gated):
+    rule = PolicyRule(id="etc", action="*", when="path.startsWith('/etc/')", decision="deny")
+    one = await gated(Policy(rules=[rule], defaults=PolicyDefaults(fallback="allow")))
+    visitor = await one.visitor()
+    assert await visitor.ask("files/read", {"inputResponses": {}}, meta={"path": "/etc/passwd"})
+    assert "path" not in one.memory["kb"].seen("files/read")[-1].get("_meta", {})

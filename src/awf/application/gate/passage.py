@@ -77,6 +77,9 @@ class Gated(NamedTuple):
     answered: str = ""  # the question that the caller brings back, with or without an answer
     admitted: Passage | None = None  # by the turnstile, and recorded; then it only has to be carried out
     latest: Callable[[], GatedTool | None] | None = None  # as it is now; None where it cannot change
+    judged: Mapping[str, Any] | None = (
+        None  # what the gate goes by, where that may be more than the arguments
+    )
 
 
 class Passage(msgspec.Struct, eq=False):

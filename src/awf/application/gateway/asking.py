@@ -14,7 +14,7 @@ from awf.domain.mcp import RpcError
 from awf.domain.plain_sight import spelled_out
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from awf.application.gate.origin import Origin
     from awf.application.gate.passage import Gated
@@ -104,18 +104,24 @@ def said_in(answer: Mapping[str, Any], origin: Origin) -> Said:
 
 
 async def answer_of(
-    params: dict[str, Any], exchange: Exchange, gated: Gated, arguments: Mapping[str, Any]
+    params: dict[str, Any],
+    exchange: Exchange,
+    gated: Gated,
+    judged: Callable[[dict[str, Any]], Mapping[str, Any]],
 ) -> tuple[dict[str, Any], Gated]:
-    """Take up what the client's person said when this call was made before, and give the call without it."""
+    """Take up what the client's person said when this call was made before, and give the call without it.
+
+    `judged`: what the gate goes by, of such params.
+    """
     state, answers = params.get("requestState"), params.get("inputResponses")
     if not isinstance(state, str) or not state.startswith(STATE):
         return params, gated
     approval_id = state.removeprefix(STATE)
     if not await gated.gate.asked(approval_id, gated.origin):
         return params, gated  # of a gateway behind this one, or made up
+    plain = {key: value for key, value in params.items() if key not in {"requestState", "inputResponses"}}
     given = answers.get(KEY) if isinstance(answers, dict) else None
     if isinstance(given, dict) and gated.gate.asks_clients and _takes_forms(exchange.client.capabilities):
         said = said_in(given, gated.origin)
-        await gated.gate.answered(approval_id, gated, arguments, said)
-    plain = {key: value for key, value in params.items() if key not in {"requestState", "inputResponses"}}
+        await gated.gate.answered(approval_id, gated, judged(plain), said)
     return plain, gated._replace(answered=approval_id)

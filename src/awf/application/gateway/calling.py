@@ -33,8 +33,11 @@ if TYPE_CHECKING:
     from awf.application.tools.pipeline import CallPipeline
     from awf.domain.tool import CallContext, ToolErrorCode
 
-__all__ = ["ToolCalls", "arguments_of", "filled", "outcome_of", "passed_params"]
+__all__ = ["KNOWN", "ToolCalls", "arguments_of", "filled", "judged", "outcome_of", "passed_params"]
 
+KNOWN = frozenset({"name", "arguments", "_meta"})  # of the params of a call
+_BESIDE = ("task", "inputResponses", "requestState")  # the same; with these it is another call
+_NAME_OF_THESE = "beside the arguments"
 _TOOL_CODES: dict[str, ToolErrorCode] = {
     "EXECUTION.MCP_SERVER.TIMEOUT": "TIMEOUT",
     "EXECUTION.MCP_SERVER.DENIED": "PERMISSION_DENIED",
@@ -74,7 +77,9 @@ class ToolCalls:
         if offer.gated is not None:
             gated = self._gated(offer, offer.gated, exchange, arguments)
             if client.modern and "requestState" in params:
-                params, gated = await answer_of(params, exchange, gated, arguments)
+                params, gated = await answer_of(params, exchange, gated, lambda left: judged(arguments, left))
+            gated = gated._replace(judged=judged(arguments, params))
+            params = _known_of(params)
 
         async def carry_out(context: CallContext) -> ToolResult:
             nonlocal answered, objection
@@ -191,6 +196,25 @@ def passed_params(
     if meta:
         passed["_meta"] = meta
     return passed
+
+
+def judged(arguments: dict[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """What a gate goes by, asks people about and records: the arguments, and whatever else of a call changes what it does.
+
+    Two calls that are not the same never look the same: there is always a name that the arguments do not have.
+    """
+    beside = {key: params[key] for key in _BESIDE if key in params}
+    name = _NAME_OF_THESE
+    if not beside and name not in arguments:
+        return arguments
+    while name in arguments:
+        name += "_"
+    return {**arguments, name: beside}
+
+
+def _known_of(params: dict[str, Any]) -> dict[str, Any]:
+    """Of what nobody knows nobody could say whether it may be."""
+    return {key: value for key, value in params.items() if key in KNOWN or key in _BESIDE}
 
 
 def _facts(client: Client) -> dict[str, str]:

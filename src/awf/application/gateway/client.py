@@ -7,7 +7,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from awf.application.gateway.discretion import plain_abilities, plain_meta
+from awf.application.gate.discretion import plain_abilities, plain_meta
 from awf.domain.mcp import CLIENT_INFO, METHOD_NOT_FOUND, Era, RpcError
 
 if TYPE_CHECKING:
@@ -248,7 +248,10 @@ class Exchange:
             return params
         version = client.version if client.modern else ""
         self.meta = plain_meta(self.meta, version, client.capabilities, client.level)
-        return {**params, "_meta": self.meta}
+        made = {**params, "_meta": self.meta}
+        if not self.meta:
+            del made["_meta"]
+        return made
 
     async def ask(self, method: str, params: Any) -> dict[str, Any]:
         """A server wants to know something before it goes on. Raises `RpcError`."""

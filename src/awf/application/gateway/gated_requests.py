@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GatedRequests", "subject_of"]
 
-_AROUND = frozenset({"_meta", "requestState", "inputResponses"})  # what is not about the matter itself
 _LONGEST = 128  # signs of a method that we do not know
 _REFUSED = -32603
 
@@ -124,7 +123,7 @@ class GatedRequests:
 
         gated = Gated(gate, self.tool(gate, server, method), origin, asking, latest=latest)
         if exchange.client.modern and "requestState" in params:
-            params, gated = await answer_of(params, exchange, gated, subject_of(params))
+            params, gated = await answer_of(params, exchange, gated, subject_of)
 
         async def carry_out(call: CallContext) -> ToolResult:
             del call
@@ -163,4 +162,4 @@ class GatedRequests:
 
 def subject_of(params: dict[str, Any]) -> dict[str, Any]:
     """What the gate judges of them."""
-    return {key: value for key, value in params.items() if key not in _AROUND}
+    return {key: value for key, value in params.items() if key != "_meta"}

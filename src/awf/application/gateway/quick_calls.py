@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from awf.application.gateway.calling import filled, outcome_of, passed_params
+from awf.application.gateway.calling import KNOWN, filled, outcome_of, passed_params
 from awf.application.gateway.eras import upstream_meta
 from awf.application.gateway.forwarding import crossed
 from awf.application.gateway.quick_call import QuickCall
@@ -93,6 +93,9 @@ class QuickCalls:
         turnstile: Turnstile | None = None
         if offer.gated is not None:
             gate, tool = offer.gated
+            if not params.keys() <= KNOWN:
+                return None
+            params = exchange.made_plain(params)
             timeout = tool.timeout
             if not (timeout is None or timeout >= _COARSE or timeout >= max(0.4, server.config.patience)):
                 return None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
+from awf.application.gate.discretion import plain_meta
 from awf.application.gate.origin import NeedsInput
 from awf.domain.errors import AwfError
 from awf.domain.events import ToolCallFinished, ToolCallStarted
@@ -183,7 +184,8 @@ class CallPipeline:
                 return failed("PERMISSION_DENIED", refusal)
         if gated is None:
             return await carry_out(context)
-        return await gated.gate.through(gated, arguments, context, carry_out)
+        judged = arguments if gated.judged is None else gated.judged
+        return await gated.gate.through(gated, judged, _discreet(context), carry_out)
 
     def unknown(self, name: str, arguments: Mapping[str, Any], message: str, call_id: str = "") -> str:
         """Recorded as well: an agent that reaches for what it does not have is worth knowing of. The call's id."""
@@ -263,6 +265,13 @@ class Observation:
             fields = {**self._about(), "duration_ms": duration, "error": error}
             told = {key: value for key, value in fields.items() if value != ""}
             _log.info("tool call", extra={"fields": told})
+
+
+def _discreet(context: CallContext) -> CallContext:
+    """The gate looks at no `_meta`, so that of the caller goes no further."""
+    if not context.meta:
+        return context
+    return msgspec.structs.replace(context, meta=plain_meta(context.meta))
 
 
 def checker(checks: ArgumentChecks, tool: ToolDefinition) -> Callable[[Any], list[str]]:

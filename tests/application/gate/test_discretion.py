@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from awf.application.gateway.discretion import plain_abilities, plain_meta
+from awf.application.gate.discretion import plain_abilities, plain_meta
 from awf.domain.mcp import CLIENT_INFO, modern_meta
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -6,7 +6,9 @@ hear that AWF asks, which of the protocol's questions they may ask back, and to 
 
 from __future__ import annotations
 
+import functools
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from awf.domain.mcp import CLIENT_INFO, RESERVED_META, modern_meta
@@ -21,6 +23,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "roots": {"listChanged": True},
     "sampling": {"context": {}, "tools": {}},
 }
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_ABILITIES = f"{RESERVED_META}clientCapabilities"
 _LOG_LEVEL = f"{RESERVED_META}logLevel"
 _TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
@@ -39,12 +43,12 @@ def plain_abilities(said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain_meta(
-    said: Mapping[str, Any], version: str, abilities: Mapping[str, Any], level: str
+    said: Mapping[str, Any], version: str = "", abilities: Mapping[str, Any] = _NOTHING, level: str = ""
 ) -> dict[str, Any]:
     """Of a request. `version`: of the newer era; empty in the older one, which says the rest but once."""
-    made = modern_meta(version, plain_abilities(abilities), CLIENT_INFO) if version else {}
-    if version and level:
-        made[_LOG_LEVEL] = level
+    made = _introduced(version, level).copy() if version else {}
+    if version and abilities:
+        made[_ABILITIES] = plain_abilities(abilities)
     if "progressToken" in said:  # on its way it is one of ours
         made["progressToken"] = said["progressToken"]
     trace = said.get("traceparent")
@@ -53,3 +57,10 @@ def plain_meta(
         if isinstance(said.get("tracestate"), str):
             made["tracestate"] = said["tracestate"]
     return made
+
+
+@functools.lru_cache
+def _introduced(version: str, level: str) -> dict[str, Any]:
+    """Of one that can be asked nothing. There are as many of them as the protocol has versions and levels."""
+    made = modern_meta(version, {}, CLIENT_INFO)
+    return {**made, _LOG_LEVEL: level} if level else made
