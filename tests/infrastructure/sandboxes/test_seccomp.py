@@ -20,6 +20,24 @@ NUMBERS = {
         "clone": 56,
         "ioctl": 16,
         "unshare": 272,
+        "socketpair": 53,
+        "prlimit64": 302,
+        "setpriority": 141,
+        "ioprio_set": 251,
+        "shmget": 29,
+        "shmat": 30,
+        "shmctl": 31,
+        "shmdt": 67,
+        "semget": 64,
+        "semop": 65,
+        "semtimedop": 220,
+        "semctl": 66,
+        "msgget": 68,
+        "msgsnd": 69,
+        "msgrcv": 70,
+        "msgctl": 71,
+        "mq_open": 240,
+        "mq_unlink": 241,
     },
     "aarch64": {
         "read": 63,
@@ -30,9 +48,28 @@ NUMBERS = {
         "clone": 220,
         "ioctl": 29,
         "unshare": 97,
+        "socketpair": 199,
+        "prlimit64": 261,
+        "setpriority": 140,
+        "ioprio_set": 30,
+        "shmget": 194,
+        "shmat": 196,
+        "shmctl": 195,
+        "shmdt": 197,
+        "semget": 190,
+        "semop": 193,
+        "semtimedop": 192,
+        "semctl": 191,
+        "msgget": 186,
+        "msgsnd": 189,
+        "msgrcv": 188,
+        "msgctl": 187,
+        "mq_open": 180,
+        "mq_unlink": 181,
     },
 }
 CLONE3, IO_URING_SETUP = 435, 425
+OF_THE_MACHINE = sorted(name for name in NUMBERS["x86_64"] if name[:3] in {"shm", "sem", "msg", "mq_"})
 
 
 def decided(program: bytes, mark: int, number: int, *arguments: int) -> str:
@@ -63,9 +100,9 @@ def machine(request):
 def asked(machine):
     mark, _ = MACHINES[machine]
 
-    def asked(name: str | int, *arguments: int, sockets: SocketRules = OPEN) -> str:
+    def asked(name: str | int, *arguments: int, sockets: SocketRules = OPEN, namespaces: bool = False) -> str:
         number = NUMBERS[machine][name] if isinstance(name, str) else name
-        return decided(seccomp_filter(machine, sockets), mark, number, *arguments)
+        return decided(seccomp_filter(machine, sockets, namespaces=namespaces), mark, number, *arguments)
 
     return asked
 
@@ -124,6 +161,43 @@ def test_one_that_listens_only_goes_nowhere(asked):
     assert asked("socket", 1, 2, sockets=rules) == "ENETUNREACH"  # datagrams need no connection
     assert asked("connect", 3, sockets=rules) == "ENETUNREACH"
     assert asked("connect", 3) == "allow"
+
+
+@pytest.mark.parametrize(
+    ("rules", "datagrams"),
+    [
+        (OPEN, "allow"),
+        (SocketRules(internet=True, unix=False), "EACCES"),
+        (SocketRules(internet=False, unix=False), "EACCES"),
+        (SocketRules(internet=False, unix=True, connect=False), "EACCES"),
+    ],
+)
+def test_a_pair_of_sockets_cannot_be_sent_elsewhere_from(asked, rules, datagrams):
+    flags = 0o2000000 | 0o4000
+    kinds = {1: "allow", 5: "allow", 2: datagrams, 3: datagrams}  # 3: the kernel makes it one for datagrams
+    assert {kind: asked("socketpair", 1, kind | flags, sockets=rules) for kind in kinds} == kinds
+    assert (
+        asked("socketpair", 30, 1, sockets=rules) == "EACCES"
+    )  # of clusters: no network namespace holds them
+
+
+def test_without_namespaces_limits_are_a_programs_own(asked):
+    assert asked("prlimit64", 0, 7, 0x7F0000001000) == "allow"
+    assert asked("prlimit64", 4711, 7, 0x7F0000001000) == "EPERM"
+    assert asked("prlimit64", 0xDEADBEEF_00000000 | 4711) == "EPERM"  # the kernel looks at the lower half
+    assert asked("prlimit64", 4711, namespaces=True) == "allow"
+
+
+def test_without_namespaces_priorities_are_of_single_processes(asked):
+    assert [asked("setpriority", whose, 0, 5) for whose in range(3)] == ["allow", "EPERM", "EPERM"]
+    assert [asked("ioprio_set", whose, 0, 5) for whose in (1, 2, 3)] == ["allow", "EPERM", "EPERM"]
+    assert asked("setpriority", 2, 0, 5, namespaces=True) == "allow"
+
+
+@pytest.mark.parametrize("name", OF_THE_MACHINE)
+def test_without_namespaces_memory_and_queues_of_the_whole_machine_are_refused(asked, name):
+    assert asked(name) == "EPERM"
+    assert asked(name, namespaces=True) == "allow"
 
 
 def test_a_machine_whose_numbers_are_unknown_gets_no_filter():

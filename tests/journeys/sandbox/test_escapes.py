@@ -394,6 +394,39 @@ def test_unix_sockets_of_others_are_out_of_reach_with_and_without_a_path(stand):
         path.unlink(missing_ok=True)
 
 
+def test_datagrams_reach_no_socket_of_others_from_a_pair_either(stand):
+    code = """
+        import socket, sys
+        kinds = (socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET, socket.SOCK_STREAM)
+        for address in (sys.argv[1].replace("@", chr(0)), sys.argv[2]):
+            for kind in kinds:
+                for way in ("sendto", "connect"):
+                    try:
+                        one, _ = socket.socketpair(socket.AF_UNIX, kind)
+                        one.sendto(b"hello", address) if way == "sendto" else (one.connect(address), one.send(b"hello"))
+                        if kind != socket.SOCK_SEQPACKET:  # for these the address is overlooked
+                            print("SENT", kind, way)
+                    except OSError:
+                        pass
+        one, other = socket.socketpair()
+        one.send(b"to ourselves")
+        print(other.recv(100).decode())
+    """
+    abstract = f"@awf-{uuid.uuid4().hex}"
+    path = stand.outside / "d.sock"
+    try:
+        with (
+            listening(socket.AF_UNIX, abstract.replace("@", "\0"), socket.SOCK_DGRAM) as (_, heard),
+            listening(socket.AF_UNIX, os.path.relpath(path), socket.SOCK_DGRAM) as (_, heard_by_path),
+        ):
+            path.chmod(0o777)
+            answer = stand.attempt(code, abstract, str(path))
+        assert (heard, heard_by_path) == ([], [])
+        assert answer.output == "to ourselves\n"
+    finally:
+        path.unlink(missing_ok=True)
+
+
 def test_families_of_sockets_that_know_no_network_are_refused(stand):
     code = """
         import socket
@@ -515,6 +548,37 @@ def test_a_process_outside_cannot_be_signalled(stand, neighbour):
     assert answer.output == "end\n"
     assert neighbour.poll() is None
     assert stand.process.poll() is None
+
+
+def test_the_limits_of_a_process_outside_cannot_be_changed(stand, neighbour):
+    code = """
+        import resource, sys
+        for target in (int(sys.argv[1]), int(sys.argv[2])):
+            try:
+                resource.prlimit(target, resource.RLIMIT_CORE, (0, 7))
+                print("SET", target)
+            except OSError:
+                pass
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        print(resource.getrlimit(resource.RLIMIT_CORE))
+    """
+    processes = (neighbour.pid, stand.process.pid)
+    limits = [Path(f"/proc/{pid}/limits") for pid in processes]
+    before = [path.read_text() for path in limits]
+    answer = stand.attempt(code, *map(str, processes))
+    assert answer.output == "(0, 0)\n"
+    assert [path.read_text() for path in limits] == before
+
+
+def test_shared_memory_does_not_outlive_its_command(stand):
+    code = """
+        import ctypes, sys
+        print(ctypes.CDLL(None).shmget(int(sys.argv[1]), 1 << 20, 0o1600))
+    """
+    key = uuid.uuid4().int & 0x7FFFFFFF
+    stand.attempt(code, str(key))
+    keys = [line.split()[0] for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
+    assert str(key) not in keys
 
 
 def test_neither_environment_nor_memory_nor_command_lines_of_others_can_be_read(stand, neighbour):

@@ -137,7 +137,7 @@ class Landlock:
             ],
             "scope": int(self._interface >= _SCOPES and ("others" in rules.demands())),
             "handled": 0 if layout.everything else handled_rights(self._interface),
-            "filter": seccomp_filter(self._machine, _sockets(rules, grounds)),
+            "filter": seccomp_filter(self._machine, _sockets(rules, grounds), namespaces=False),
         }
 
 
