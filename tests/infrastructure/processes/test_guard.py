@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 
 import awf
 from awf.infrastructure.processes import ProcessRunner, guard
-from awf.infrastructure.processes.descendants import household
+from awf.infrastructure.processes.descendants import household, lasting_mark
 
 pytestmark = pytest.mark.race
 
@@ -204,9 +205,9 @@ async def test_without_a_shell_commands_still_run(shell, sink, monkeypatch):
 
 
 @contextlib.contextmanager
-def _script_with(lines, mark="AWF_PROCESS_TOKEN=none"):
+def _script_with(lines, mark="AWF_PROCESS_TOKEN=none", in_limits=()):
     """The guard's script alone, at the moment it has read these lines and awf is gone."""
-    command = [guard.SHELL, "-c", guard.SCRIPT, "awf-guard", mark, "3"]
+    command = [guard.SHELL, "-c", guard.SCRIPT, "awf-guard", mark, "3", *in_limits]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as script:
         script.stdin.write(lines)
         script.stdin.close()
@@ -261,3 +262,23 @@ def test_the_script_finds_a_group_through_the_mark_of_its_leader():
 
     _let_orphans_end()
     assert not os.path.exists(f"/proc/{member}")
+
+
+def test_the_script_finds_processes_by_the_mark_in_a_limit_and_no_others():
+    token = os.urandom(8).hex()
+
+    def marked(number: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(["sleep", "1000"], env={}, start_new_session=True)
+        resource.prlimit(process.pid, 10, (int(number), int(number)))
+        return process
+
+    ours, others = marked(lasting_mark(token + "000000ff")), marked(lasting_mark(token[::-1] + "000000ff"))
+    with _script_with(b"", in_limits=[lasting_mark(token + "00000000")[:-8]]):
+        assert ours.wait(30) == -signal.SIGTERM
+    assert others.poll() is None
+    with _script_with(b"", in_limits=[]):
+        pass
+    assert others.poll() is None
+
+    others.kill()
+    others.wait()

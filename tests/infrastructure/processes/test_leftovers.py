@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 
 import pytest
 
+from awf.domain.ports.command_runner import Command
 from awf.infrastructure.processes import ProcessRunner, ending
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody can find them")
@@ -94,6 +96,54 @@ async def test_an_escaped_daemon_that_ignores_sigterm_is_killed(
 
     assert outcome.leftovers >= 1
     assert not is_alive(number_in(tmp_path / "daemon"))
+
+
+# What sandboxes do first, so that nothing wipes the mark. Then: a daemon without an environment.
+MARKED_DAEMON = """
+import os, resource
+from awf.infrastructure.processes.descendants import lasting_mark
+mark = int(lasting_mark(os.environ["AWF_PROCESS_TOKEN"]))
+resource.setrlimit(10, (mark, mark))
+if os.fork() == 0:
+    os.setsid()
+    os.execve("/bin/sh", ["sh", "deaf", "daemon"], {})
+while not (os.path.exists("daemon") and open("daemon").read()):
+    pass
+"""
+
+
+@linux_only
+async def test_an_escaped_daemon_without_an_environment_is_found_by_the_mark_in_a_limit(
+    linux_runner, sink, is_alive, tmp_path, number_in
+):
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = Command(argv=(sys.executable, "-c", MARKED_DAEMON), cwd=str(tmp_path), env=env)
+
+    outcome = await linux_runner.run(command, sink)
+
+    assert (outcome.exit_code, outcome.leftovers >= 1) == (0, True)
+    assert not is_alive(number_in(tmp_path / "daemon"))
+
+
+@linux_only
+async def test_an_escaped_daemon_whose_first_thread_has_ended_is_killed(
+    linux_runner, python, sink, is_alive, tmp_path, number_in
+):
+    # It looks dead, and shows neither memory nor environment.
+    source = """
+import ctypes, os, threading, time
+if os.fork() == 0:
+    os.setsid()
+    threading.Thread(target=time.sleep, args=(1000,)).start()
+    with open("daemon", "w") as file:
+        print(os.getpid(), file=file)
+    ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
+while not (os.path.exists("daemon") and open("daemon").read()):
+    pass
+"""
+    await linux_runner.run(python(source), sink)
+
+    assert not os.path.exists(f"/proc/{number_in(tmp_path / 'daemon')}")
 
 
 @linux_only

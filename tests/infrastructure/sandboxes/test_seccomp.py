@@ -22,6 +22,7 @@ NUMBERS = {
         "unshare": 272,
         "socketpair": 53,
         "prlimit64": 302,
+        "setrlimit": 160,
         "setpriority": 141,
         "ioprio_set": 251,
         "shmget": 29,
@@ -50,6 +51,7 @@ NUMBERS = {
         "unshare": 97,
         "socketpair": 199,
         "prlimit64": 261,
+        "setrlimit": 164,
         "setpriority": 140,
         "ioprio_set": 30,
         "shmget": 194,
@@ -186,6 +188,15 @@ def test_without_namespaces_limits_are_a_programs_own(asked):
     assert asked("prlimit64", 4711, 7, 0x7F0000001000) == "EPERM"
     assert asked("prlimit64", 0xDEADBEEF_00000000 | 4711) == "EPERM"  # the kernel looks at the lower half
     assert asked("prlimit64", 4711, namespaces=True) == "allow"
+
+
+def test_the_mark_by_which_processes_are_found_can_be_read_and_not_changed(asked):
+    assert asked("prlimit64", 0, 10, 0, 0x7F0000001000) == "allow"
+    for place in (0x1000, 0x7F00_00000000):  # half of an address may be nothing
+        assert asked("prlimit64", 0, 10, place) == "EPERM"
+    assert asked("prlimit64", 0, 0xDEADBEEF_0000000A, 0x1000) == "EPERM"
+    assert (asked("setrlimit", 10, 0x1000), asked("setrlimit", 7, 0x1000)) == ("EPERM", "allow")
+    assert asked("setrlimit", 10, 0x1000, namespaces=True) == "allow"
 
 
 def test_without_namespaces_priorities_are_of_single_processes(asked):

@@ -61,7 +61,7 @@ def _plain(value):
 
 
 async def serve(kind: str, python: str) -> None:
-    runner, wall = ProcessRunner(), None
+    runner, wall = ProcessRunner(grace=0.5), None
     try:
         wall, trouble = wall_of(kind, python, runner)
         missing = (

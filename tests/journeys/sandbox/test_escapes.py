@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -58,7 +59,7 @@ class Stand:
 
     def __init__(self, wall: str, uid: int, profile: str, python: str, place: Path) -> None:
         self.profile, self.python, self.wall = profile, python, wall
-        self.place = place
+        self.place, self.ends_with = place, 0
         self.root, self.home, self.outside = place / "project", place / "home", place / "outside"
         self._furnish()
         for folder in (place, *place.rglob("*")):
@@ -83,6 +84,19 @@ class Stand:
         (self.root / "sub" / "link").symlink_to(self.outside / "secret.txt")
 
     def attempt(self, code: str, *arguments: str, timeout: float = PATIENCE, **rules: object) -> Answer:
+        token = self.begin(code, *arguments, timeout=timeout, **rules)
+        said = json.loads(self.process.stdout.readline())
+        assert left_of(token) == [], "something of it is left"
+        return Answer(
+            said.get("exit_code", -1),
+            said["output"],
+            said.get("breach", ""),
+            said.get("timed_out", False),
+            said.get("error", ""),
+        )
+
+    def begin(self, code: str, *arguments: str, timeout: float = PATIENCE, **rules: object) -> str:
+        """Returns its last argument, by which it is found again."""
         token = f"attempt-{uuid.uuid4().hex}"
         order = {
             "profile": self.profile,
@@ -95,19 +109,11 @@ class Stand:
         }
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
-        said = json.loads(self.process.stdout.readline())
-        assert left_of(token) == [], "something of it is left"
-        return Answer(
-            said.get("exit_code", -1),
-            said["output"],
-            said.get("breach", ""),
-            said.get("timed_out", False),
-            said.get("error", ""),
-        )
+        return token
 
     def close(self) -> None:
         self.process.stdin.close()
-        assert self.process.wait(PATIENCE) == 0, "whoever started them was harmed"
+        assert self.process.wait(PATIENCE) == self.ends_with, "whoever started them was harmed"
         self.process.stdout.close()
 
 
@@ -115,14 +121,14 @@ def left_of(token: str) -> list[int]:
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if token in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
+            ended = process.status() == psutil.STATUS_ZOMBIE and process.num_threads() == 1
+            if not ended and (process.name() == token[-14:] or token in process.cmdline()):
                 found.append(process.pid)
     return found
 
 
-@pytest.fixture(scope="module", params=[f"{w}-{p}-{u}" for w in WALLS for p in PROFILES for u in USERS])
-def stand(request):
-    wall, profile, user = request.param.split("-")
+@contextlib.contextmanager
+def stand_for(wall: str, profile: str, user: str):
     if not sys.platform.startswith("linux"):
         pytest.skip("walls are for Linux")
     if user == "other" and os.getuid() != 0:
@@ -140,6 +146,12 @@ def stand(request):
     finally:
         made.close()
         shutil.rmtree(place)
+
+
+@pytest.fixture(scope="module", params=[f"{w}-{p}-{u}" for w in WALLS for p in PROFILES for u in USERS])
+def stand(request):
+    with stand_for(*request.param.split("-")) as made:
+        yield made
 
 
 # -- files ---------------------------------------------------------------------------------------------------------------
@@ -611,6 +623,69 @@ def test_a_daemon_that_cuts_every_tie_is_gone_with_its_command(stand):
         print("left")
     """
     assert stand.attempt(code).output == "left\n"  # what is left is looked for after every attempt
+
+
+# It ignores whom it can, wipes what it is known by, and its first thread ends.
+STUBBORN = """
+    import ctypes, os, resource, signal, sys, threading, time
+    def detach():
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                for fd in (0, 1, 2):
+                    os.dup2(os.open("/dev/null", os.O_RDWR), fd)
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                try:
+                    resource.setrlimit(10, (0, 0))
+                except (OSError, ValueError):
+                    pass
+                os.execve(sys.executable, [sys.executable, "-I", "-S", "-c", lasting, "daemon", sys.argv[-1]], {})
+            os._exit(0)
+        os.wait()
+    lasting = "import ctypes, os, sys, threading, time; libc = ctypes.CDLL(None);"
+    lasting += "libc.prctl(15, sys.argv[-1][-14:].encode());"
+    lasting += "threading.Thread(target=time.sleep, args=(600,)).start();"
+    lasting += "libc.syscall({'x86_64': 60, 'aarch64': 93}[os.uname().machine], 0)"
+    detach()
+"""
+
+
+def test_a_daemon_that_nothing_impresses_is_gone_with_its_command(stand):
+    assert stand.attempt(STUBBORN + '    print("left")\n').output == "left\n"
+
+
+def test_a_daemon_is_gone_with_a_command_that_has_to_be_killed(stand):
+    hang = """
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    print("hanging", flush=True)
+    time.sleep(600)
+    """
+    answer = stand.attempt(STUBBORN + hang.lstrip("\n"), timeout=1.0)
+    assert (answer.output, answer.timed_out) == ("hanging\n", True)
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("wall", WALLS)
+def test_a_daemon_is_gone_with_one_who_is_killed_while_it_runs(wall, user):
+    with stand_for(wall, "restricted", user) as stand:
+        token = stand.begin(STUBBORN + "    time.sleep(600)\n")
+        wait_until(lambda: any(name_of(pid) == token[-14:] for pid in left_of(token)))
+        stand.ends_with = -signal.SIGKILL
+        stand.process.kill()
+        wait_until(lambda: not left_of(token))
+
+
+def name_of(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().rstrip()
+    return ""
+
+
+def wait_until(check) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not check():
+        assert time.monotonic() < deadline, "this did not come true in time"
+        time.sleep(0.01)
 
 
 def test_no_namespace_mount_or_key_can_be_had(stand):

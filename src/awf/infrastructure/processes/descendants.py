@@ -2,7 +2,7 @@
 
 This process makes itself the reaper of orphans below it. A daemon that detaches from a command thus becomes our
 own child, and the token in its environment tells which command it came from. A process that wipes its environment
-*and* leaves the group is not recognised.
+*and* leaves the group is not recognised, unless a sandbox has written the token into it where it cannot be wiped.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["TOKEN_VARIABLE", "Descendants", "adopt_orphans", "household"]
+__all__ = ["TOKEN_VARIABLE", "Descendants", "adopt_orphans", "household", "lasting_mark"]
 
 TOKEN_VARIABLE = "AWF_PROCESS_TOKEN"  # noqa: S105  an identity, not a secret
 PR_SET_CHILD_SUBREAPER = 36
 GROUP, FIRST_OF_CODE, FIRST_OF_STACK = 2, 23, 25  # places in what `_status` gives
+IDENTITY_DIGITS, SERIAL_DIGITS = 16, 8  # of a token, in base 16
 
 
 class Household:
@@ -42,6 +43,15 @@ class Household:
 
 
 household = Household()
+
+
+def lasting_mark(token: str) -> str:
+    """The token as a number, which `sandboxes/entrance.py` writes into a limit that Linux keeps and does not use.
+
+    It consists of ten digits for the identity of a runner and eight for the command.
+    """
+    identity = int(token[-IDENTITY_DIGITS - SERIAL_DIGITS : -SERIAL_DIGITS], 16)
+    return f"{10**9 + identity % (9 * 10**9)}{int(token[-SERIAL_DIGITS:], 16) % 10**8:08}"
 
 
 def adopt_orphans() -> bool:
@@ -72,6 +82,7 @@ class Descendants:
     def __init__(self, pgid: int, token: str) -> None:
         self.pgid = pgid
         self._mark = f"{TOKEN_VARIABLE}={token}".encode()
+        self._lasting_mark = lasting_mark(token).encode()
         self._told: set[int] = set()
 
     def any_left(self) -> bool:
@@ -104,19 +115,22 @@ class Descendants:
             pid = int(name)
             status = _status(pid)
             pgid = int(status[GROUP])
-            if status[0] not in b"ZX" and (pgid == self.pgid or self._marked(pid)):
+            alive = status[0] not in b"ZX" or _lives_on(pid)
+            if alive and (pgid == self.pgid or self._marked(pid)):
                 yield pid, pgid
 
     def _may_be_ours(self, pid: int) -> bool:
         """Also of one whose environment cannot be seen for now: it is dying, or in the middle of an exec."""
+        if _limit_of_locks(pid) == self._lasting_mark:
+            return True
         memory = _memory(pid)
         environment = _environment(pid)
-        if environment:
+        if environment or _lives_on(pid):
             return self._names_us(environment)
         return memory is None or memory != _memory(pid)
 
     def _marked(self, pid: int) -> bool:
-        return self._names_us(_environment(pid))
+        return self._names_us(_environment(pid)) or _limit_of_locks(pid) == self._lasting_mark
 
     def _names_us(self, environment: bytes) -> bool:
         return b"\0" + self._mark in b"\0" + environment
@@ -140,7 +154,28 @@ def _is_living_orphan(pid: int) -> bool:
 
 
 def _environment(pid: int) -> bytes:
-    return _contents(f"/proc/{pid}/environ")
+    return _contents(f"/proc/{pid}/environ") or b"".join(
+        _contents(f"/proc/{pid}/task/{thread}/environ") for thread in _threads(pid)
+    )
+
+
+def _lives_on(pid: int) -> bool:
+    """The first thread of some processes has ended, so that they look dead and show no memory; others have not."""
+    statuses = (_status(f"{pid}/task/{thread}") for thread in _threads(pid))
+    return any(status[0] not in b"ZX" and status[FIRST_OF_CODE] != b"0" for status in statuses)
+
+
+def _threads(pid: int) -> list[str]:
+    """All but the first."""
+    try:
+        return [thread for thread in os.listdir(f"/proc/{pid}/task") if thread != str(pid)]
+    except OSError:
+        return []
+
+
+def _limit_of_locks(pid: int) -> bytes:
+    limits = _contents(f"/proc/{pid}/limits").partition(b"Max file locks")[2].split()
+    return limits[0] if limits else b""
 
 
 def _memory(pid: int) -> tuple[bytes, bytes] | None:
@@ -152,7 +187,7 @@ def _memory(pid: int) -> tuple[bytes, bytes] | None:
     return None if status[FIRST_OF_CODE] == b"0" else (status[FIRST_OF_CODE], status[FIRST_OF_STACK])
 
 
-def _status(pid: int) -> list[bytes]:
+def _status(pid: int | str) -> list[bytes]:
     """What the kernel tells from the third field on; of one that is gone, what stands for nothing."""
     return _contents(f"/proc/{pid}/stat").rpartition(b")")[2].split() or [b"X", *[b"0"] * FIRST_OF_STACK]
 

@@ -2,7 +2,8 @@
 
 It reads `+GROUP` and `-GROUP` lines from a pipe that only this process holds open. The end of that pipe means we are
 gone: whatever is noted then gets SIGTERM and, after the grace, SIGKILL. On Linux so does every process that has our
-mark in its environment, which also reaches those that left their group. `dFOLDER` is a private folder to remove then.
+mark in its environment, or in the limit where sandboxes put it, which also reaches those that left their group.
+`dFOLDER` is a private folder to remove then.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import subprocess
 from typing import TYPE_CHECKING, Final
 
-from awf.infrastructure.processes.descendants import TOKEN_VARIABLE, household
+from awf.infrastructure.processes.descendants import SERIAL_DIGITS, TOKEN_VARIABLE, household, lasting_mark
 
 if TYPE_CHECKING:
     import asyncio
@@ -28,7 +29,7 @@ BACKLOG_LIMIT = 1 << 20
 
 SCRIPT: Final = r"""# awf-guard: ends the commands of awf when awf is killed
 trap '' HUP INT QUIT TERM PIPE TSTP TTIN TTOU USR1 USR2
-mark=$1 rounds=$2 groups=' ' folders=
+mark=$1 rounds=$2 lasting=${3:-none} groups=' ' folders=
 line_end='
 '
 while read -r line; do
@@ -46,9 +47,12 @@ leave() {
 }
 marked() {
     [ -r /proc/self/environ ] || return 0
-    for file in $(grep -lF -e "$mark" /proc/[0-9]*/environ 2>/dev/null); do
+    for file in $({
+        grep -lF -e "$mark" /proc/[0-9]*/environ
+        grep -l -e "^Max file locks  *$lasting[0-9]\{8\} " /proc/[0-9]*/limits
+    } 2>/dev/null); do
         file=${file#/proc/}
-        echo "${file%/environ}"
+        echo "${file%/*}"
     done
 }
 tell() {
@@ -89,7 +93,7 @@ class Guard:
         self._unsaid: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
         with contextlib.suppress(OSError):
-            self._start(f"{TOKEN_VARIABLE}={identity}", math.ceil(grace * ROUNDS_PER_SECOND))
+            self._start(identity, math.ceil(grace * ROUNDS_PER_SECOND))
 
     @property
     def pid(self) -> int | None:
@@ -124,11 +128,12 @@ class Guard:
         household.own.discard(process.pid)
         os.close(self._pipe)
 
-    def _start(self, mark: str, rounds: int) -> None:
+    def _start(self, identity: str, rounds: int) -> None:
+        in_limits = lasting_mark(identity + "0" * SERIAL_DIGITS)[:-SERIAL_DIGITS]
         theirs, ours = os.pipe()
         try:
             with household.lock:
-                self._process = _start_shell(theirs, mark, str(rounds))
+                self._process = _start_shell(theirs, f"{TOKEN_VARIABLE}={identity}", str(rounds), in_limits)
                 household.own.add(self._process.pid)
         except OSError:
             os.close(ours)

@@ -106,7 +106,6 @@ class Landlock:
             folder = "" if layout.everything else self._scratch()
             spec = self._spec(command, rules, layout, grounds, folder)
             spec["doors"] = cell.doors if cell else ()
-            spec["stay"] = not cell  # from a control group nobody gets away
             spec["rules"] = [] if layout.everything else [*_rules(layout, folder, fds)]
             fds.append(memory_file(marshal.dumps(spec)))
         except BaseException:

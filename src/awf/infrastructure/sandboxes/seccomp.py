@@ -24,6 +24,7 @@ _NEW_NAMESPACES = 0x7E020000  # the flags of clone and unshare
 _FAKED_INPUT = (0x5412, 0x541C)  # TIOCSTI and TIOCLINUX type into a terminal
 _UNIX, _INET, _NETLINK, _INET6 = 1, 2, 16, 10
 _STREAM, _PACKETS, _KINDS = 1, 5, 0xF  # above the kind of a socket there are flags
+_MARK_LIMIT = 10  # where entrance.py writes the mark by which processes are found again
 _OF_MANY = {"setpriority": (1, 2), "ioprio_set": (2, 3)}  # of a group, of a user; 0 and 1 are of one process
 
 
@@ -41,7 +42,7 @@ _COMMON = _table("""
 _X86_64 = _table("""
     ioctl 16  shmget 29  shmat 30  shmctl 31  socket 41  connect 42  socketpair 53  clone 56  semget 64
     semop 65  semctl 66  shmdt 67  msgget 68  msgsnd 69  msgrcv 70  msgctl 71  ptrace 101  syslog 103
-    setpriority 141  vhangup 153  pivot_root 155  adjtimex 159  chroot 161  acct 163
+    setpriority 141  vhangup 153  pivot_root 155  adjtimex 159  setrlimit 160  chroot 161  acct 163
     settimeofday 164  mount 165  umount2 166  swapon 167  swapoff 168  reboot 169  sethostname 170
     setdomainname 171  iopl 172  ioperm 173  init_module 175  delete_module 176  quotactl 179
     semtimedop 220  clock_settime 227  mq_open 240  mq_unlink 241  kexec_load 246  add_key 248
@@ -53,7 +54,7 @@ _AARCH64 = _table("""
     ioctl 29  ioprio_set 30  umount2 39  mount 40  pivot_root 41  chroot 51  vhangup 58  quotactl 60
     acct 89  unshare 97  kexec_load 104  init_module 105  delete_module 106  clock_settime 112
     syslog 116  ptrace 117  setpriority 140  reboot 142  sethostname 161  setdomainname 162
-    settimeofday 170  adjtimex 171  mq_open 180  mq_unlink 181  msgget 186  msgctl 187
+    setrlimit 164  settimeofday 170  adjtimex 171  mq_open 180  mq_unlink 181  msgget 186  msgctl 187
     msgrcv 188  msgsnd 189  semget 190  semctl 191  semtimedop 192  semop 193  shmget 194  shmctl 195
     shmat 196  shmdt 197  socket 198  socketpair 199  connect 203  add_key 217  request_key 218
     keyctl 219  clone 220  swapon 224  swapoff 225  perf_event_open 241  prlimit64 261
@@ -198,18 +199,20 @@ def _among_others(numbers: dict[str, int]) -> Iterator[bytes]:
 
     Threads are told apart by real ids: what sets the priority or the processors of one cannot be refused.
     """
-    yield from _when(numbers["prlimit64"], _of_itself())
+    yield from _when(numbers["prlimit64"], _own_limits())
+    yield from _when(numbers["setrlimit"], _unless_equal(0, (_MARK_LIMIT,)))
     for name, whose in _OF_MANY.items():
         yield from _when(numbers[name], _unless_equal(0, whose))
     for name in _OF_THE_MACHINE:
         yield from _when(numbers[name], [_step(_RETURN, _REFUSE | errno.EPERM)])
 
 
-def _of_itself() -> list[bytes]:
-    """Not by its own number, either: a filter cannot know it. Libraries write 0."""
+def _own_limits() -> list[bytes]:
+    """Not by its own number, either: a filter cannot know it, and libraries write 0. The mark is read and never set."""
+    refusal, new = _step(_RETURN, _REFUSE | errno.EPERM), _ARGUMENT + 8 * 2
     return [
-        _argument(0),
-        _step(_IF_EQUAL, 0, 0, 1),
-        _step(_RETURN, _ALLOW),
-        _step(_RETURN, _REFUSE | errno.EPERM),
+        *(_argument(0), _step(_IF_EQUAL, 0, 1, 0), refusal),
+        *(_argument(1), _step(_IF_EQUAL, _MARK_LIMIT, 1, 0), _step(_RETURN, _ALLOW)),
+        *(_step(_LOAD, new), _step(_IF_EQUAL, 0, 0, 2), _step(_LOAD, new + 4), _step(_IF_EQUAL, 0, 1, 0)),
+        *(refusal, _step(_RETURN, _ALLOW)),
     ]
