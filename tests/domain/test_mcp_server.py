@@ -90,3 +90,17 @@ def test_each_problem_names_its_field_and_says_what_to_do(server, fields):
 )
 def test_the_transport_follows_from_what_is_given(server, transport):
     assert transport_of(server) == transport
+
+
+@pytest.mark.parametrize(
+    ("server", "cwd"),
+    [
+        (McpServer(command="a"), "/project"),
+        (McpServer(command="a", cwd="tools"), "/project/tools"),
+        (McpServer(command="a", cwd="/else"), "/else"),
+        (McpServer(url="http://a/"), None),
+    ],
+)
+def test_a_program_works_in_its_project_unless_it_is_told_another_folder(server, cwd):
+    assert server.working_in("/project").cwd == cwd
+    assert McpServer(command="a").working_in("/").cwd == "/"

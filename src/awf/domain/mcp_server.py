@@ -1,6 +1,5 @@
 """Another MCP server whose tools an agent may use, as configuration files describe it."""
 
-import os
 import re
 from typing import Annotated, Literal, Self
 
@@ -68,9 +67,10 @@ class McpServer(Record, frozen=True, kw_only=True):
 
     def working_in(self, folder: str) -> Self:
         """Its program in a folder of its own that this one is above, or in this one."""
-        if self.command is None:
+        cwd = self.cwd or ""
+        if self.command is None or cwd.startswith("/"):
             return self
-        return msgspec.structs.replace(self, cwd=os.path.join(folder, self.cwd or ""))
+        return msgspec.structs.replace(self, cwd=f"{folder}/{cwd}".rstrip("/") or "/")
 
 
 def problems_with(server: McpServer) -> list[Trouble]:

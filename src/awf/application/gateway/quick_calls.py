@@ -93,12 +93,11 @@ class QuickCalls:
         turnstile: Turnstile | None = None
         if offer.gated is not None:
             gate, tool = offer.gated
-            if not params.keys() <= KNOWN:
+            timeout = tool.timeout
+            is_coarse = timeout is None or timeout >= _COARSE or timeout >= max(0.4, server.config.patience)
+            if not is_coarse or not params.keys() <= KNOWN:
                 return None
             params = exchange.made_plain(params)
-            timeout = tool.timeout
-            if not (timeout is None or timeout >= _COARSE or timeout >= max(0.4, server.config.patience)):
-                return None
             origin = self._origins.of(client, exchange.headers)
             turnstile = gate.turnstile
             departing, looks = self._departing, 0 if self._turn is None else self._turn.looks
