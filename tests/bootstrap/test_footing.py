@@ -15,8 +15,14 @@ from awf.bootstrap.footing import FirmPins, Footing
 from awf.bootstrap.gateways import GatewayHouse, gateway_path
 from awf.domain.errors import AwfError
 from awf.domain.pinning import Pin
+from awf.domain.sandbox import Abilities
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="walls are for Linux")
+
+
+class Able:
+    def abilities(self) -> Abilities:
+        return Abilities(wall="bubblewrap")
 
 
 @pytest.fixture
@@ -30,7 +36,7 @@ def house(project):
     def house(named="", **file) -> GatewayHouse:
         (project / (named or ".awf/gateway.yaml")).write_text(written(**file))
         app = App(cwd=str(project), environment={"HOME": str(project.parent / "home"), "PATH": os.defpath})
-        app.__dict__["sandbox"] = object()  # as on a machine that can build one; nothing is started
+        app.__dict__["sandbox"] = Able()  # as on a machine that can build one; nothing is started
         return GatewayHouse(app, gateway_path(app, named))
 
     return house
@@ -115,6 +121,17 @@ def test_a_new_place_for_pins_that_nobody_was_kept_from_is_refused(house, projec
     )
     with pytest.raises(AwfError, match=r"project/pins is not the folder"):
         here.read_again()
+
+
+@pytest.mark.parametrize("name", ["pins/deep/p.json", "../pins/p.json"])
+def test_pins_that_are_kept_in_a_folder_of_their_own_are_read_again(house, name):
+    here = house(sandbox={"default": "workspace"}, pinning={"file": name})
+    here.open()
+    pin = Pin(id="one:tool", fingerprint="f", first_seen=1.0, definition={"name": "tool", "inputSchema": {}})
+    here.pins.save({pin.id: pin})
+    assert here.look_at_footing() is None
+    assert [*here.pins.load()] == [pin.id]
+    assert [*here.read_again().servers] == ["one"]
 
 
 def test_pins_of_a_replaced_folder_are_not_believed(house, project):

@@ -7,6 +7,7 @@ what in it. So from then on nothing is read there any more, until the gateway is
 
 from __future__ import annotations
 
+import functools
 import os
 import weakref
 from typing import TYPE_CHECKING
@@ -53,11 +54,14 @@ class Footing:
             raise AwfError("USER.SANDBOX.FOLDER_REPLACED", text, hint=hint)
 
     def _is_held(self, folder: str) -> bool:
-        try:
-            now = os.stat(folder)
-        except OSError:
+        """Also as a part of one: those are kept whole."""
+        if not os.path.isdir(folder):
             return True  # nothing can be read there
-        return any(os.path.samestat(now, os.fstat(one)) for one in self._held)
+        while not any(map(functools.partial(_is_same, folder), self._held)):
+            folder, below = os.path.dirname(folder), folder
+            if folder == below:
+                return False
+        return True
 
 
 class FirmPins:
@@ -90,6 +94,13 @@ def _folders(file: str) -> Iterator[str]:
     """Of its name, and of what that leads to."""
     named = os.path.dirname(os.path.abspath(file))
     yield from dict.fromkeys((os.path.realpath(named), os.path.dirname(os.path.realpath(file))))
+
+
+def _is_same(folder: str, opened: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(folder), os.fstat(opened))
+    except OSError:
+        return False
 
 
 def _close(held: list[int]) -> None:

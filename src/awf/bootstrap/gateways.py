@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import logging
@@ -90,7 +91,6 @@ class GatewayHouse:
         self._rules: set[SandboxRules] = set()  # by which something was started that may still be there
         self._footing.hold(path)
         self.file = self.read()
-        self._footing.hold(self._pins_path(self.file))
         self.walls = self._walls(self.file)
 
     def read(self) -> GatewayFile:
@@ -149,6 +149,7 @@ class GatewayHouse:
         from awf.infrastructure.tool_doors.lowering import DialectLowering
 
         app = self._app
+        self._make_room_for_pins()
         named = {"name": self.replicas.new_name} if shared and self.replicas is not None else {}
         parts = GatewayParts(
             version=app.version,
@@ -292,6 +293,14 @@ class GatewayHouse:
             pins = CleanPins(firm, self._app.publishing, Publishing(self._of_the_file))
             self._pins = self.file.pinning.file, pins
         return self._pins[1]
+
+    def _make_room_for_pins(self) -> None:
+        """Before anything is started: a folder that comes later could be anybody's."""
+        path = self._pins_path(self.file)
+        if self.file.pinning.mode != "off":
+            with contextlib.suppress(OSError):  # it is told when there is something to keep
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+        self._footing.hold(path)
 
     def _pins_path(self, file: GatewayFile) -> str:
         name = os.path.abspath(self.path)
