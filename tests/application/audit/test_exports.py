@@ -142,6 +142,16 @@ async def test_checkpoints_of_an_export_are_held_against_the_key(tmp_path):
     await log.close()
 
 
+async def test_an_export_says_for_which_records_no_signature_vouches():
+    log = MemoryAudit()
+    fill(log)
+    written = await lines(log, "jsonl")
+    assert verify_lines(written, "", refused).notes == ()
+    report = verify_lines(written, "A" * 43 + "=", refused)
+    assert report.is_sound
+    assert report.notes == (f"no signature vouches for records 1 to {report.records}",)
+
+
 async def test_each_call_is_one_ocsf_event_with_what_the_class_requires(log):
     events = [json.loads(line) for line in await lines(log, "ocsf")]
     assert [one["api"]["request"]["uid"] for one in events] == ["r1", "r2", "r3"]

@@ -20,9 +20,9 @@ from awf.domain.audit_chain import entry_json
 from awf.domain.errors import AwfError
 from awf.domain.gate_file import Audit
 from awf.infrastructure.audit_store.call_form import BETWEEN, FORM_ID, LineForm, ReadyLine, names_form
-from awf.infrastructure.audit_store.checkpoints import Checkpoints, stored_checkpoints
+from awf.infrastructure.audit_store.checkpoints import Checkpoints, WitnessFile, stored_checkpoints
 from awf.infrastructure.audit_store.database import Database
-from awf.infrastructure.audit_store.evidence import SqliteEvidence
+from awf.infrastructure.audit_store.evidence import SqliteEvidence, before_the_look
 from awf.infrastructure.audit_store.failures import DAMAGE, Translated, is_outside, unavailable, unusable
 from awf.infrastructure.audit_store.merging import Merger
 from awf.infrastructure.audit_store.packing import LONGEST, packed, shortened
@@ -380,16 +380,14 @@ class SqliteAudit:
         return await _in_thread(self._verified, public_key, witness)
 
     def _verified(self, public_key: str, witness: str) -> AuditReport:
-        key = public_key or self._database.keys.public
         with self._merging:
             damage = self._damage_met()
             with self._translated():
-                noted = self._database.noted()  # first: others may add to the log meanwhile
-                begun = self._database.keys.are_used()
+                before = before_the_look(self._database)  # others may add to the log meanwhile
+                kept = WitnessFile(witness or self._checkpoints.settings.witness)
             with self._translated(), self._database.snapshot() as connection:
-                chosen = witness or self._checkpoints.settings.witness
-                evidence = SqliteEvidence(connection, self._database, key, noted, was_begun=begun)
-                return verified(evidence, chosen, damage)
+                evidence = SqliteEvidence(connection, self._database, public_key, before)
+                return verified(evidence, kept, damage)
 
     def _damage_met(self) -> str:
         """What keeps us from merging, where that is no matter of waiting: whoever looks for damage has to hear of it."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import sqlite3
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,13 +15,12 @@ from awf.domain.audit_chain import decoded_entry
 from awf.domain.canonical import canonical
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterator
 
     from awf.domain.gate_file import Audit
     from awf.infrastructure.audit_store.database import Database
 
-__all__ = ["Checkpoints", "Witness", "first_moment", "stored_checkpoints", "witnessed"]
+__all__ = ["Checkpoints", "Witness", "WitnessFile", "first_moment", "stored_checkpoints"]
 
 _log = logging.getLogger("awf.audit")
 _LONGEST_WAIT = 86400.0  # nobody can be told to wait for ages; then it is looked at again
@@ -30,6 +31,7 @@ class Checkpoints:
         self._database = database
         self.settings = settings
         self._signed: tuple[int, float] | None = None  # the newest one's size and time
+        self._made: AuditCheckpoint | None = None  # in a transaction that may still fail
         self._witness = Witness()
 
     def due_in(self, now: float, sequence: int) -> float | None:
@@ -39,6 +41,7 @@ class Checkpoints:
         return None if sequence <= size else min(max(0.0, left), _LONGEST_WAIT)
 
     def sign_if_due(self, connection: sqlite3.Connection, sequence: int, head: str, now: float) -> None:
+        self._take_up(connection)
         size, moment = self._newest(connection, now)
         overdue = now - moment >= self.settings.checkpoint_every
         if sequence > size and (sequence - size >= self.settings.checkpoint_records or overdue):
@@ -49,19 +52,35 @@ class Checkpoints:
         row = connection.execute(
             "SELECT size, created_at FROM checkpoints ORDER BY size DESC LIMIT 1"
         ).fetchone()
+        if row:
+            self._database.keys.mark_signed()  # also in a log from before there was such a mark
         begun = self._signed[1] if self._signed else _begun(connection, now)
         self._signed = row or (0, begun)
         return self._signed
 
     def sign(self, connection: sqlite3.Connection, sequence: int, head: str, now: float) -> None:
+        self._take_up(connection)
         made = self._database.keys.signed(self._database.origin, sequence, head, now)
         values = (made.size, made.head, made.created_at, made.key, made.signature)
         connection.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?)", values)
         self._signed = (sequence, now)
-        if self.settings.witness:
-            self._witness.add(made)
+        self._made = made
+
+    def _take_up(self, connection: sqlite3.Connection) -> None:
+        """What was signed before. Where its transaction has failed nothing is left of it, and nobody may hear of it."""
+        made = self._made
+        if made is None:
+            return
+        row = connection.execute("SELECT signature FROM checkpoints WHERE size = ?", (made.size,)).fetchone()
+        self._made = None
+        if row is not None and _text(row[0]) == made.signature:
+            self._database.keys.mark_signed()
+            if self.settings.witness:
+                self._witness.add(made)
 
     def tell_witness(self) -> None:
+        with contextlib.suppress(sqlite3.Error):  # then the next time
+            self._take_up(self._database.connection)
         self._witness.tell(self.settings.witness)
 
 
@@ -136,15 +155,27 @@ def _text(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def witnessed(path: str) -> Iterator[AuditCheckpoint | None]:
-    """The checkpoints of a witness file, line by line; None for a line that is none."""
-    try:
-        stream = open(os.path.expanduser(path), "rb")  # noqa: SIM115  closed below
-    except FileNotFoundError:
-        return
-    with stream:
-        for line in stream:
-            try:
-                yield msgspec.json.decode(line, type=AuditCheckpoint)
-            except msgspec.DecodeError:
-                yield None
+class WitnessFile:
+    """As it is now. What others append to it from here on may speak of more than one is about to look at."""
+
+    def __init__(self, path: str) -> None:
+        """Of no path there is none."""
+        self.path = os.path.expanduser(path)
+        self._size = 0
+        with contextlib.suppress(FileNotFoundError):
+            self._size = os.path.getsize(self.path) if path else 0
+
+    def checkpoints(self) -> Iterator[AuditCheckpoint | None]:
+        """Line by line; None for a line that is none."""
+        if not self._size:
+            return
+        with open(self.path, "rb") as stream:
+            left = self._size
+            for line in stream:
+                if left <= 0:
+                    return
+                left -= len(line)
+                try:
+                    yield msgspec.json.decode(line, type=AuditCheckpoint)
+                except msgspec.DecodeError:
+                    yield None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from awf.infrastructure.audit_store.checkpoints import stored_checkpoints
 from awf.infrastructure.audit_store.spill import strangers
@@ -16,32 +16,39 @@ if TYPE_CHECKING:
     from awf.domain.audit import AuditCheckpoint
     from awf.infrastructure.audit_store.database import Database
 
-__all__ = ["SqliteEvidence"]
-
+__all__ = ["BeforeTheLook", "SqliteEvidence", "before_the_look"]
 
 _LEAST = -(1 << 63)  # whatever somebody has made of a number
+
+
+class BeforeTheLook(NamedTuple):
+    """What lies beside the database. It is written after each commit, so that it is never ahead of what is looked at next."""
+
+    noted: tuple[int, str] | None
+    was_begun: bool
+    has_signed: bool
+
+
+def before_the_look(database: Database) -> BeforeTheLook:
+    return BeforeTheLook(database.noted(), database.keys.are_used(), database.keys.have_signed())
 
 
 class SqliteEvidence:
     must_be_noted = True
 
     def __init__(
-        self,
-        connection: sqlite3.Connection,
-        database: Database,
-        key: str,
-        noted: tuple[int, str] | None,
-        *,
-        was_begun: bool,
+        self, connection: sqlite3.Connection, database: Database, key: str, before: BeforeTheLook
     ) -> None:
-        """`key`: the one that every checkpoint must be signed with; or several, with blanks between them."""
-        self.was_begun = was_begun
+        """`key`: the one that every checkpoint must be signed with, or several, with blanks between them; "": the log's own."""
+        self.was_begun = before.was_begun
+        self.signed = int(before.has_signed)
+        self.is_held = bool(key)
         self.origin = database.origin
         self._connection = connection
         self._keys = database.keys
-        self._trusted = frozenset(key.split())
+        self._trusted = frozenset((key or database.keys.public).split())
         self._folder = database.folder
-        self._noted = noted
+        self._noted = before.noted
 
     def records(self) -> Iterator[tuple[Any, Any, Any, Any]]:
         rows = self._connection.execute(
@@ -71,8 +78,17 @@ class SqliteEvidence:
     def checkpoints(self) -> Iterator[AuditCheckpoint]:
         return stored_checkpoints(self._connection, self.origin, after=_LEAST)
 
+    def has_checkpoint(self, size: int) -> bool:
+        found = self._connection.execute("SELECT 1 FROM checkpoints WHERE size = ?", (size,))
+        return found.fetchone() is not None
+
     def trusts(self, key: str) -> bool:
         return key in self._trusted
+
+    @property
+    def stranger(self) -> str:
+        own = self._keys.public
+        return "" if self.trusts(own) else own
 
     def damage(self) -> Iterator[str]:
         for (said,) in self._connection.execute("PRAGMA integrity_check(1)"):

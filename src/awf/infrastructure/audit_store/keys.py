@@ -29,7 +29,7 @@ class Keys:
         """`is_new`: of a log that was just begun; only then are keys made that are not there."""
         self._file = os.path.join(folder, SIGNING)
         self._head_file = os.path.join(folder, _HEAD)
-        self._is_marked = False
+        self._is_marked = self._has_signed = False
         self._head = _secret(self._head_file, is_new=is_new)
         self._seed = _secret(self._file, is_new=is_new)
         self._public = ""
@@ -40,21 +40,17 @@ class Keys:
 
     def are_used(self) -> bool:
         """Whether anything was ever recorded with them, whatever is left of it."""
-        with contextlib.suppress(OSError):
-            return os.path.getsize(self._head_file) > _SIZE
-        return False
+        return _has_mark(self._head_file)
 
     def mark_used(self) -> None:
-        """In the file of the key itself: who takes the mark away has to write the key anew."""
-        self._is_marked = self._is_marked or self.are_used()
-        if not self._is_marked:
-            with contextlib.suppress(OSError):  # the next time, then
-                handle = os.open(self._head_file, os.O_WRONLY | os.O_CLOEXEC)
-                try:
-                    os.pwrite(handle, _USED, _SIZE)
-                    self._is_marked = True
-                finally:
-                    os.close(handle)
+        self._is_marked = self._is_marked or _marked(self._head_file)
+
+    def have_signed(self) -> bool:
+        """Whether there ever was a checkpoint, whatever is left of it."""
+        return _has_mark(self._file)
+
+    def mark_signed(self) -> None:
+        self._has_signed = self._has_signed or _marked(self._file)
 
     def made(self, sequence: object, head: str, mac: str) -> bool:
         """Whether a keyed head is one of ours, whatever somebody has made of it."""
@@ -110,6 +106,25 @@ def signature_holds(checkpoint: AuditCheckpoint, public: str) -> bool:
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+def _has_mark(path: str) -> bool:
+    with contextlib.suppress(OSError):
+        return os.path.getsize(path) > _SIZE
+    return False
+
+
+def _marked(path: str) -> bool:
+    """In the file of the key itself: who takes the mark away has to write the key anew. False: the next time, then."""
+    if _has_mark(path):
+        return True
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            return os.pwrite(handle, _USED, _SIZE) == len(_USED)
+        finally:
+            os.close(handle)
+    return False
 
 
 def _secret(path: str, *, is_new: bool) -> bytes:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from awf.domain.audit import AuditCheckpoint, AuditReport
 from awf.domain.audit_chain import GENESIS, ChainWalk
-from awf.infrastructure.audit_store.checkpoints import witnessed
 from awf.infrastructure.audit_store.failures import DAMAGE, is_outside
 from awf.infrastructure.audit_store.keys import signature_holds
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from awf.domain.audit import FlawKind
+    from awf.infrastructure.audit_store.checkpoints import WitnessFile
 
 __all__ = ["Evidence", "StoredHead", "verified"]
 
@@ -51,7 +51,24 @@ class Evidence(Protocol):
         """Whether something else than the log itself tells that it had records."""
         ...
 
+    @property
+    def signed(self) -> int:
+        """Up to where something else than the checkpoints tells that there are some; 1: anywhere."""
+        ...
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is held against keys that somebody has kept."""
+        ...
+
+    @property
+    def stranger(self) -> str:
+        """The key that it signs with, where that is none of those that may."""
+        ...
+
     def hash_of(self, sequence: int) -> Any: ...
+
+    def has_checkpoint(self, size: int) -> bool: ...
 
     def open_calls(self) -> set[int]: ...
 
@@ -66,23 +83,27 @@ class Evidence(Protocol):
         ...
 
 
-def verified(evidence: Evidence, witness: str, damage: str = "") -> AuditReport:
+def verified(evidence: Evidence, witness: WitnessFile, damage: str = "") -> AuditReport:
     """`damage`: what was met before, on the way to look at all of it."""
     checking = _Checking(evidence)
     walk = checking.walk
     try:
+        checking.check_own_key()
         checking.walk_records()
         checking.check_head()
         checking.check_noted()
         checking.check_signed("checkpoint", evidence.checkpoints())
         checking.check_open_calls()
         checking.check_store()
+        is_whole = True
     except DAMAGE as error:
         if is_outside(error):
             raise
+        is_whole = False
         walk.flaw("database", walk.last + 1, f"the database is damaged behind record {walk.last}: {error}")
-    if witness:
-        checking.check_witness(witness)
+    checking.check_witness(witness)
+    if is_whole:
+        checking.check_all_signed()
     if damage and not walk.flaws:
         walk.flaw(
             "database",
@@ -97,9 +118,19 @@ class _Checking:
         self._evidence = evidence
         self._open: set[int] = set()
         self._signed = {"checkpoint": 0, "witness": 0}
+        self._newest = 0  # of the checkpoints
+        self._alone = self._first_alone = 0  # those that only the witness has
         self._foreign: Counter[str] = Counter()
         self._notes: list[str] = []
         self.walk = ChainWalk()
+
+    def check_own_key(self) -> None:
+        if key := self._evidence.stranger:
+            self.walk.flaw(
+                "checkpoint",
+                1,
+                f"this log signs with the key {key}, which is none of those it is held against: there was another log, or another key",
+            )
 
     def walk_records(self) -> None:
         for sequence, previous, said, entry in self._evidence.records():
@@ -184,12 +215,26 @@ class _Checking:
                 self.walk.flaw(
                     kind, size, f"{name} of {size} records vouches for another hash of record {size}"
                 )
+            elif kind == "witness" and not self._evidence.has_checkpoint(size):
+                self._alone, self._first_alone = self._alone + 1, self._first_alone or size
             self._signed[kind] += 1
+            if kind == "checkpoint":
+                self._newest = max(self._newest, size)
 
-    def check_witness(self, file: str) -> None:
-        self.check_signed("witness", witnessed(file))
-        if not self._signed["witness"]:
-            self._notes.append(f"the witness file {file} has no checkpoint")
+    def check_witness(self, file: WitnessFile) -> None:
+        self.check_signed("witness", file.checkpoints())
+        if file.path and not self._signed["witness"]:
+            self._notes.append(f"the witness file {file.path} has no checkpoint")
+
+    def check_all_signed(self) -> None:
+        """That no checkpoint is missing of which anything tells. The records are what they were; but less vouches for them."""
+        known, last = self._evidence.signed, self.walk.last
+        if known > self._newest:
+            which = f"that of {known} records" if known > 1 else "all of them"
+            self.walk.flaw("checkpoint", last + 1, f"checkpoints were signed and are missing: {which}")
+        if self._alone:
+            said = f"checkpoints that the witness file has are missing: {self._alone}, the first one of {self._first_alone} records"
+            self.walk.flaw("checkpoint", last + 1, said)
 
     def _is_signed(self, one: AuditCheckpoint) -> bool:
         """Also with a key that is not known here; that is told."""
@@ -214,6 +259,11 @@ class _Checking:
 
     def report(self) -> AuditReport:
         walk = self.walk
+        if self._evidence.is_held and walk.count and not any(self._signed.values()):
+            self._notes.append(
+                "whether these records are of the log whose key was given: there is no checkpoint yet, as in the first minute of a log,"
+                " so nothing is signed with that key"
+            )
         for key, count in self._foreign.items():
             what = "1 checkpoint was" if count == 1 else f"{count} checkpoints were"
             self._notes.append(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from awf.domain.audit import AuditUnavailable
 from awf.domain.errors import AwfError
 from awf.domain.gate_file import Audit
+from awf.infrastructure.audit_store.checkpoints import WitnessFile
 from awf.infrastructure.audit_store.failures import unavailable
 from awf.infrastructure.audit_store.packing import packed
 from awf.infrastructure.audit_store.postgres.batch import Batch
@@ -192,12 +193,12 @@ class PostgresAudit:
 
     def _verified(self, connection: Connection, public_key: str, witness: str) -> AuditReport:
         keys = self._chain.keys if os.path.exists(self._key_file) else None
-        chosen = witness or self._chain.settings.witness
         # Before the look at the database: others may add to the log meanwhile.
+        kept = WitnessFile(witness or self._chain.settings.witness)
         noted = noted_head(self.folder, keys, self._origin).read() if keys is not None else None
         with connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            return verified(PostgresEvidence(connection, keys, public_key, noted), chosen)
+            return verified(PostgresEvidence(connection, keys, public_key, noted), kept)
 
     def looked(self, look: Callable[[Connection], T]) -> T:
         """What somebody does with the database that this log is in. From a thread that may wait."""

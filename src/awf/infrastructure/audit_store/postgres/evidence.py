@@ -25,6 +25,7 @@ class PostgresEvidence:
 
     must_be_noted = False  # a machine may look that has never written
     was_begun = False  # the key may be that of other logs, too
+    stranger = ""  # the head names its key
 
     def __init__(
         self, connection: Connection, keys: SharedKeys | None, trusted: str, noted: tuple[int, str] | None
@@ -34,9 +35,13 @@ class PostgresEvidence:
         self._keys = keys
         self._trusted = frozenset(trusted.split())
         self._noted = noted
-        row = connection.execute("SELECT origin, sequence, hash, mac, key FROM awf.audit_head").fetchone()
+        row = connection.execute(
+            "SELECT origin, sequence, hash, mac, key, signed FROM awf.audit_head"
+        ).fetchone()
         self._head = row
         self.origin = str(row[0]) if row else ""
+        self.signed = row[5] if row else 0
+        self.is_held = bool(self._trusted)
 
     def records(self) -> Iterator[tuple[Any, Any, Any, Any]]:
         with self._connection.cursor(name="awf_audit", binary=True) as cursor:
@@ -48,7 +53,7 @@ class PostgresEvidence:
     def head(self) -> StoredHead | None:
         if self._head is None:
             return None
-        _, sequence, said, mac, key = self._head
+        _, sequence, said, mac, key, _ = self._head
         if not sequence and not key:
             return StoredHead(sequence, said, is_ours=True)
         if self.trusts(key) is False:
@@ -77,6 +82,10 @@ class PostgresEvidence:
         while page := read_checkpoints(self._connection, self.origin, after, _PAGE):
             yield from page
             after = page[-1].size
+
+    def has_checkpoint(self, size: int) -> bool:
+        found = self._connection.execute("SELECT 1 FROM awf.audit_checkpoints WHERE size=%s", (size,))
+        return found.fetchone() is not None
 
     def trusts(self, key: str) -> bool | None:
         if self._trusted:
