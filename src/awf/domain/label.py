@@ -15,6 +15,7 @@ __all__ = [
     "Label",
     "joined",
     "level_of",
+    "stricter_level",
 ]
 
 Confidentiality = Literal["public", "confidential", "secret"]
@@ -50,6 +51,11 @@ def joined(one: Label, other: Label) -> Label:
         return other
     secret = max(one.confidentiality, other.confidentiality, key=_RANK.__getitem__)
     return Label(secret, "untrusted" if "untrusted" in (one.integrity, other.integrity) else "trusted")
+
+
+def stricter_level(said: object) -> Confidentiality:
+    """The same of what somebody says who cannot be relied on: with another word than ours they mean something above public."""
+    return level_of(said) or "confidential"
 
 
 def level_of(said: object) -> Confidentiality | None:

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 __all__ = [
+    "ERROR_KEY",
     "Behind",
     "CallContext",
     "ToolDefinition",
@@ -20,7 +21,10 @@ __all__ = [
     "ToolResult",
     "UnknownTool",
     "text_result",
+    "words_of_server",
 ]
+
+ERROR_KEY = "awf/error"  # in the _meta of a result: {code: …}
 
 ToolErrorCode = Literal[
     "EXECUTION_FAILED",
@@ -32,6 +36,9 @@ ToolErrorCode = Literal[
     "RATE_LIMITED",
     "CONFLICT",
 ]
+
+# What a call may come to at a server that was asked. All others say that AWF itself, or its walls, stopped it.
+_OF_SERVERS = frozenset({"EXECUTION_FAILED", "TIMEOUT", "RESOURCE_NOT_FOUND", "RATE_LIMITED", "CONFLICT"})
 
 
 class Behind(NamedTuple):
@@ -92,3 +99,14 @@ class UnknownTool(Exception):  # noqa: N818
 
 def text_result(text: str, *, is_error: bool = False, structured: Any = msgspec.UNSET) -> ToolResult:
     return ToolResult(content=[{"type": "text", "text": text}], is_error=is_error, structured=structured)
+
+
+def words_of_server(meta: dict[str, Any]) -> dict[str, Any]:
+    """The `_meta` of a server's result as it is understood here. Its code of an error is recorded and counted."""
+    said = meta.get(ERROR_KEY)
+    if not isinstance(said, dict):
+        return meta
+    code = said.get("code")
+    if isinstance(code, str) and code in _OF_SERVERS:
+        return meta
+    return {**meta, ERROR_KEY: {**said, "code": "EXECUTION_FAILED"}}

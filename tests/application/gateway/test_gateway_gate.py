@@ -680,3 +680,33 @@ async def test_a_file_without_a_gate_lets_calls_pass_and_one_with_a_gate_brings_
     assert is_refused(await visitor.call("list"))
     assert not await house.gateway.fleet.reload(house.file_of(house.memory))
     assert said(await visitor.call("list")) == "names"
+
+
+# -- what servers say of their errors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "recorded"),
+    [
+        ("TIMEOUT", "TIMEOUT"),
+        ("RATE_LIMITED", "RATE_LIMITED"),
+        ("PERMISSION_DENIED", "EXECUTION_FAILED"),
+        ("INVALID_ARGUMENTS", "EXECUTION_FAILED"),
+        ("SANDBOX_VIOLATION", "EXECUTION_FAILED"),
+        ("CANCELLED", "EXECUTION_FAILED"),
+        ("ghp_0123456789", "EXECUTION_FAILED"),
+        (["x"], "EXECUTION_FAILED"),
+        (None, "EXECUTION_FAILED"),
+    ],
+)
+async def test_a_server_cannot_write_into_the_record_that_its_call_was_refused(gated, gate, said, recorded):
+    told = {"content": [], "isError": True, "_meta": {"awf/error": {"code": said}, "own": 1}}
+    house = await gated(overrides={"files:list": ToolOverride(classification="confidential")})
+    house.memory["files"]._tools["list"] = told
+    visitor = await house.visitor()
+    answer = await visitor.call("list")
+    assert answer["_meta"]["awf/error"] == {"code": said}  # that is between the server and its client
+    assert answer["_meta"]["own"] == 1
+    [effect] = gate.of_kind("effect", "call")
+    assert (effect.error, effect.success) == (recorded, False)
+    assert house.book.calls()[0]["code"] == recorded

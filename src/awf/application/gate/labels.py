@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from awf.domain.label import PLAIN, Label, joined, level_of
+from awf.domain.label import PLAIN, Label, joined, stricter_level
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,20 +16,22 @@ if TYPE_CHECKING:
 __all__ = ["LABEL_KEY", "label_meta", "labelled", "stated_label"]
 
 LABEL_KEY = "awf/label"  # in the _meta of a result
-_PRIVATE = {"private": "confidential"}  # a word of others for it
 
 
 def stated_label(meta: Mapping[str, Any]) -> Label:
-    """What a result says of itself in `_meta.ifc`, or in our own key where it went through another gate of ours."""
+    """What a result says of itself in `_meta.ifc`, or in our own key where it went through another gate of ours.
+
+    A word that is not ours counts as it does where a server says it of a tool: as the stricter of what it may mean.
+    """
     label = PLAIN
     for key in ("ifc", LABEL_KEY):
         said = meta.get(key)
         if isinstance(said, dict):
-            secret = said.get("confidentiality")
-            level = level_of(_PRIVATE.get(secret, secret) if isinstance(secret, str) else None) or "public"
-            label = joined(
-                label, Label(level, "untrusted" if said.get("integrity") == "untrusted" else "trusted")
-            )
+            secret, integrity = said.get("confidentiality"), said.get("integrity")
+            if secret is not None:
+                label = joined(label, Label(stricter_level(secret)))
+            if integrity is not None and integrity != "trusted":
+                label = joined(label, Label("public", "untrusted"))
     return label
 
 
@@ -39,6 +41,8 @@ def label_meta(label: Label) -> dict[str, Any]:
 
 def labelled(result: ToolResult, label: Label) -> ToolResult:
     """The result with its label, for whoever wants to know further on."""
-    meta = {**result.meta, **label_meta(label)}
-    raw = None if result.raw is None else {**result.raw, "_meta": meta}
-    return msgspec.structs.replace(result, meta=meta, raw=raw)
+    told, raw = label_meta(label), result.raw
+    if raw is not None:  # whose `_meta` is passed on in the words of its server
+        own = raw.get("_meta")
+        raw = {**raw, "_meta": {**own, **told} if isinstance(own, dict) else told}
+    return msgspec.structs.replace(result, meta={**result.meta, **told}, raw=raw)

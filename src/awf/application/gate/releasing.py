@@ -12,7 +12,7 @@ from awf.application.gate.output_limits import limited
 from awf.application.gate.spooling import Source
 from awf.domain.canonical import canonical
 from awf.domain.label import PLAIN, joined
-from awf.domain.tool import ToolResult
+from awf.domain.tool import ToolResult, words_of_server
 
 if TYPE_CHECKING:
     from awf.application.gate.passage import Passage
@@ -107,12 +107,13 @@ def as_raw(result: ToolResult) -> dict[str, Any]:
 
 
 def received(raw: dict[str, Any], *, whole: bool = True) -> ToolResult:
-    """`whole`: for doors that pass it on as it is."""
-    content, meta = raw.get("content"), raw.get("_meta")
+    """`whole`: of a server, for doors that pass it on as it is."""
+    content, said = raw.get("content"), raw.get("_meta")
+    meta = said if isinstance(said, dict) else {}
     return ToolResult(
         content=[block for block in content if isinstance(block, dict)] if isinstance(content, list) else [],
         is_error=raw.get("isError") is True,
         structured=raw.get("structuredContent", msgspec.UNSET),
-        meta=meta if isinstance(meta, dict) else {},
+        meta=words_of_server(meta) if whole else meta,
         raw=raw if whole else None,
     )

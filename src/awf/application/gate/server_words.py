@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from awf.domain.grant import is_capability
-from awf.domain.label import PLAIN, Label, joined, level_of
+from awf.domain.label import PLAIN, Label, joined, level_of, stricter_level
 from awf.domain.policy import ACTIONS, Action
 
 __all__ = ["ServerWords", "server_words"]
@@ -97,20 +97,15 @@ def _label(said: list[Mapping[str, Any]], notes: list[str]) -> Label:
     flows = [value for value in _every(said, "ifc") if isinstance(value, Mapping)]
     label = PLAIN
     for value in _every([*said, *flows], "classification", "confidentiality"):
-        label = joined(label, Label(level_of(value) or _higher(value, notes)))
+        if level_of(value) is None and value != "private":  # the word of `_meta.ifc`
+            notes.append(f"{_shown(value)} is no classification; it counts as confidential.")
+        label = joined(label, Label(stricter_level(value)))
     for value in _every([*said, *flows], "integrity"):
         if value not in ("trusted", "untrusted"):
             notes.append(f"{_shown(value)} is no integrity.")
         if value != "trusted":
             label = joined(label, Label("public", "untrusted"))
     return label
-
-
-def _higher(value: Any, notes: list[str]) -> Any:
-    """`private` is the word of `_meta.ifc`. Others are not ours; whoever uses them means something above public."""
-    if value != "private":
-        notes.append(f"{_shown(value)} is no classification; it counts as confidential.")
-    return "confidential"
 
 
 def _shown(value: Any) -> str:

@@ -11,12 +11,11 @@ from awf.application.gate.passage import Gated
 from awf.application.gate.releasing import as_raw, received
 from awf.application.gateway.asking import ClientAsking, answer_of, question_of
 from awf.application.gateway.eras import crossed_result
-from awf.application.tools.pipeline import ERROR_KEY
 from awf.domain.errors import AwfError
 from awf.domain.mcp import HEADER_MISMATCH, INVALID_PARAMS, RpcError
 from awf.domain.mirroring import mirrored_headers
 from awf.domain.redaction.rebuilding import rebuilt
-from awf.domain.tool import ToolFailure, ToolResult
+from awf.domain.tool import ERROR_KEY, ToolFailure, ToolResult
 from awf.domain.value_source import CallFacts, resolve
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, get_args
 import msgspec
 
 from awf.application.gate.spooling import SPOOLED_KEY
-from awf.application.tools.pipeline import ERROR_KEY, error_code
+from awf.application.tools.pipeline import error_code
 from awf.domain.manifest import MCPToolResult, OutputSpool, ToolError, ToolResultMeta
-from awf.domain.tool import ToolErrorCode
+from awf.domain.tool import ERROR_KEY, ToolErrorCode
 
 if TYPE_CHECKING:
     from awf.domain.tool import ToolResult

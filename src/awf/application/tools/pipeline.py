@@ -16,7 +16,7 @@ from awf.application.gate.origin import NeedsInput
 from awf.domain.errors import AwfError
 from awf.domain.events import ToolCallFinished, ToolCallStarted
 from awf.domain.json_form import without_json_form
-from awf.domain.tool import CallContext, ToolDefinition, ToolFailure, ToolResult, text_result
+from awf.domain.tool import ERROR_KEY, CallContext, ToolDefinition, ToolFailure, ToolResult, text_result
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     Progress = Callable[[float, float | None, str], None]
 
 __all__ = [
-    "ERROR_KEY",
     "NO_SPAN",
     "ArgumentChecks",
     "CallPipeline",
@@ -45,7 +44,6 @@ __all__ = [
     "result_of",
 ]
 
-ERROR_KEY = "awf/error"  # in the _meta of a result: {code: …}
 _SHOWN = 2000  # characters of output that travel with an event
 _MOST_MISFITS = 5
 _log = logging.getLogger("awf.tools")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from awf.domain.mcp import INVALID_PARAMS, RESERVED_META
-from awf.domain.tool import ToolDefinition, ToolErrorCode, ToolFailure, ToolResult
+from awf.domain.tool import ToolDefinition, ToolErrorCode, ToolFailure, ToolResult, words_of_server
 
 if TYPE_CHECKING:
     from awf.domain.mcp import RpcError
@@ -56,7 +56,7 @@ def result(raw: dict[str, Any], server: str) -> ToolResult:
         content=[block for block in content if isinstance(block, dict)],
         is_error=raw.get("isError") is True,
         structured=raw.get("structuredContent", msgspec.UNSET),
-        meta=_mapping(raw.get("_meta")),
+        meta=words_of_server(_mapping(raw.get("_meta"))),
     )
 
 
