@@ -364,3 +364,12 @@ async def test_the_desk_tells_what_is_wrong_with_the_configuration(house):
 def test_a_server_is_configured_with_one_way_of_saying_how_long_it_may_take():
     assert GatewayServer(command="x", timeout_ms=500).patience == 0.5
     assert GatewayServer(command="x", timeout=5).patience == 5
+
+
+async def test_a_tool_that_is_named_like_a_request_stops_no_reload(house, caplog):
+    one = await house(a=MemoryServer().tool("resources/read").tool("x"))
+    assert "a:resources/read" in caplog.text
+    assert await one.gateway.fleet.reload(one.file_of(["a"])) == []
+    assert [problem.code for problem in one.gateway.fleet.warnings] == ["USER.GATEWAY.RESERVED_NAME"]
+    visitor = await one.visitor()
+    assert await visitor.tools() == ["x"]

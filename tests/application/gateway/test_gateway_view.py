@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from awf.application.gateway.view import build_view
+from awf.domain import gateway_file
 from awf.domain.gateway_file import GatewayFile, GatewayServer, Profile
 from awf.domain.override import ToolOverride
 
@@ -133,3 +134,15 @@ def test_what_is_no_tool_is_passed_over_and_of_two_with_one_name_the_first_count
 def test_what_nobody_knows_of_passes_unharmed():
     view, _ = build_view(a_file("a"), {"a": [tool("x", _meta={"k": 1}, icons=[{"src": "s"}], later=True)]})
     assert {"_meta", "icons", "later"} <= view.definitions()[0].keys()
+
+
+@pytest.mark.parametrize("name", gateway_file.REQUESTS)
+def test_a_tool_that_is_named_like_a_request_is_not_offered_and_the_rest_is(name):
+    offered = {"a": [tool(name), tool("x")]}
+    view, problems = build_view(a_file("a", overrides={f"a:{name}": ToolOverride()}), offered)
+    assert names(view) == ["x"]
+    [told] = problems
+    assert (told.code, told.severity) == ("USER.GATEWAY.RESERVED_NAME", "warning")
+    assert f"a:{name}" in told.message
+    left_out = a_file("a", special={"a": GatewayServer(command="x", deny=[name])})
+    assert build_view(left_out, offered)[1] == []

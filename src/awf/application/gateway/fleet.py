@@ -83,8 +83,8 @@ class Fleet:
     ) -> None:
         self.file = file
         self._questions = questions
-        self.problems: list[Problem] = []
-        self.warnings: Sequence[Problem] = ()  # of what the file says and is about nothing
+        self.found: list[Problem] = []  # in the light of what is offered
+        self.pointless: Sequence[Problem] = ()  # of what the file says and is about nothing
         self.changes: tuple[Change, ...] = ()  # of definitions that were seen before
         self.withheld: frozenset[str] = frozenset()
         self.closing = asyncio.Event()
@@ -106,6 +106,15 @@ class Fleet:
         self._announced: dict[tuple[str, str], bool] = {}  # being told; whether once more
         self._told = 0  # how often another list of tools was announced
         self.started = asyncio.Event()
+
+    @property
+    def problems(self) -> list[Problem]:
+        return _grave(self.found)
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What is served all the same."""
+        return [*(one for one in self.found if one.severity == "warning"), *self.pointless]
 
     def servers_within(self, profile: str) -> list[Server]:
         """In the order of their names. All of them, where no profile is named; none, where there is no such profile."""
@@ -183,7 +192,8 @@ class Fleet:
                 server.start()
             await self._until_settled(wanted)
             checked = self._checked(file, servers)
-            view, problems = build_view(file, checked.offered, checked.withheld)
+            view, found = build_view(file, checked.offered, checked.withheld)
+            problems = _grave(found)
             gate = None if problems else self._gate_of(file)
         except BaseException:
             await asyncio.gather(*(server.close() for server in added.values()))
@@ -192,7 +202,7 @@ class Fleet:
             await asyncio.gather(*(server.close() for server in added.values()))
             return problems
         gone = [server for name, server in self.servers.items() if name not in kept]
-        self.file, self.servers, self.problems, self.gate = file, servers, [], gate
+        self.file, self.servers, self.found, self.gate = file, servers, found, gate
         self._accept(checked)
         self._seen.clear()
         self._look_at_names()
@@ -237,11 +247,11 @@ class Fleet:
         self._used = used
         checked = self._checked(self.file, self.servers)
         self._accept(checked)
-        view, problems = build_view(self.file, checked.offered, checked.withheld)
-        for problem in problems:
-            if problem not in self.problems:
+        view, found = build_view(self.file, checked.offered, checked.withheld)
+        for problem in found:
+            if problem not in self.found:
                 _log.warning("%s %s", problem.message, problem.hint)
-        self.problems = problems
+        self.found = found
         self._look_at_names()
         self._publish(view)
 
@@ -253,7 +263,7 @@ class Fleet:
                 for name, one in self.servers.items()
                 if one.state == "ready"
             }
-            self.warnings = self._parts.look_at_names(self.file, asked)
+            self.pointless = self._parts.look_at_names(self.file, asked)
 
     def _checked(self, file: GatewayFile, servers: dict[str, Server]) -> _Checked:
         """What servers offer, held against what was pinned."""
@@ -396,6 +406,10 @@ class Fleet:
     def overheard(self, server: Server, message: dict[str, Any]) -> None:
         del server
         self._hub.overheard(message)
+
+
+def _grave(found: Sequence[Problem]) -> list[Problem]:
+    return [one for one in found if one.severity == "error"]
 
 
 def _walls_of(file: GatewayFile, server: Server) -> SandboxRules:

@@ -126,8 +126,7 @@ class QuickCalls:
                 exchange.task = None
                 return None
         if not self._sent(quick):
-            exchange.task = None
-            exchange.admitted = passage  # and recorded: the other way only has to carry it out
+            exchange.task, exchange.admitted = None, passage  # recorded; the other way only carries it out
             return None
         if passage is not None and turnstile is not None:
             turnstile.foresee(passage)

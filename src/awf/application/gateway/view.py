@@ -76,16 +76,17 @@ def build_view(
 ) -> tuple[View, list[Problem]]:
     """The view of what the servers offer now, and what is wrong with the configuration in the light of it.
 
-    A tool with a problem is not published, nor are those that are `withheld`, by id. Overrides of servers that could not
+    A tool with a problem, or with a warning, is not published, nor are those that are `withheld`, by id. Overrides of servers that could not
     be asked are taken on trust.
     """
-    candidates = [
+    found = [
         one
         for server in sorted(offered)
         for one in _candidates(file, server, offered[server])
         if one.id not in withheld
     ]
-    problems = [*_unknown_tools(file, offered), *_misfits(candidates)]
+    candidates = [one for one in found if one.tool not in REQUESTS]
+    problems = [*_unknown_tools(file, offered), *_misfits(candidates), *_reserved(found)]
     sound = [one for one in candidates if one.composed.definition is not None]
     names = _names(sound)
     taken: dict[str, _Candidate] = {}
@@ -154,6 +155,19 @@ def _unknown_tools(file: GatewayFile, offered: Mapping[str, Sequence[Tool]]) -> 
             message = f"The server '{server}' has no tool '{tool}'."
             yield Problem(
                 code="USER.GATEWAY.UNKNOWN_TOOL", message=message, path=("overrides", key), hint=hint
+            )
+
+
+def _reserved(found: Sequence[_Candidate]) -> Iterator[Problem]:
+    """No mistake of the file, so it is served all the same."""
+    for one in found:
+        if one.tool in REQUESTS:
+            yield Problem(
+                code="USER.GATEWAY.RESERVED_NAME",
+                message=f"A tool of '{one.server}' is not offered: {one.id} means the request of that name.",
+                path=("mcpServers", one.server),
+                hint=f'Leave it out: mcpServers: {{{one.server}: {{deny: ["{one.tool}"]}}}}.',
+                severity="warning",
             )
 
 

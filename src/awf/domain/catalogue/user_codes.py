@@ -165,6 +165,11 @@ USER_CODES: dict[str, Entry] = {
         "A tool was renamed to a name that another one has, or two names become the same once they are made legal.",
         "Rename one of them in `overrides`, or leave one out with `deny`.",
     ),
+    "USER.GATEWAY.RESERVED_NAME": Entry(
+        "A tool is named like a request, and is not offered",
+        "`SERVER:resources/read` and its like mean requests to rules, overrides and the audit; a tool of that name would get the override of the request.",
+        "Leave it out with `deny`, or have its server call it something else.",
+    ),
     "USER.GATEWAY.UNKNOWN_FIELD": Entry(
         "An override names a field that the tool does not have",
         "The path leads to no field in the tool's input or output schema.",
