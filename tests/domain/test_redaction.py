@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from awf.domain.events import AgentTool
 from awf.domain.redaction import MASK, Masker, looks_secret
+from awf.domain.redaction.spellings import spellings
 from awf.domain.run import StepResult
 
 
@@ -115,3 +118,49 @@ def test_a_secret_that_is_one_of_our_own_words_breaks_no_record(word):
     sealed = masker.map_struct(result, masker.seal)
     assert word not in sealed.output
     assert masker.map_struct(sealed, masker.unseal) == result
+
+
+def _escaped(text: str, signs: str, form: str, others: str = "") -> str:
+    """As other writers of JSON do it."""
+    plain = json.dumps(text, ensure_ascii=False)[1:-1]
+    made = "".join(f"\\u{ord(sign):{form}}" if sign in signs else sign for sign in plain)
+    return (
+        made if not others else "".join(one if one.isascii() else f"\\u{ord(one):{others}}" for one in made)
+    )
+
+
+@pytest.mark.parametrize(
+    ("signs", "form", "others"),
+    [
+        ("<>&", "04x", ""),  # Go, Rails
+        ("<>&='", "04x", ""),  # Gson
+        ("<>&'", "04X", "04x"),  # PHP
+        ("", "04X", "04X"),  # Jackson
+        ("<>&'+`", "04X", "04X"),  # .NET
+    ],
+)
+def test_a_secret_is_known_as_careful_writers_of_json_write_it(signs, form, others):
+    for secret in ("sk/live+0123/456789==", "geheim-äö-<0123>&'`", "plain-0123456789"):
+        masker = Masker()
+        masker.add("env.KEY", secret)
+        written = _escaped(secret, signs, form, others)
+        for text in (written, written.replace("/", "\\/"), json.dumps(written, ensure_ascii=False)[1:-1]):
+            assert masker.mask(f'{{"k":"{text}"}}') == '{"k":"***"}'
+
+
+def test_quotes_that_are_written_as_numbers_hide_no_secret():
+    masker = Masker()
+    masker.add("env.KEY", 'ab"cd"0123')
+    assert masker.mask("ab\\u0022cd\\u00220123") == "***"
+
+
+def test_spellings_keep_their_numbers_and_most_secrets_have_few():
+    """What was sealed by an earlier version names a spelling by its number."""
+    assert len(spellings("sk-live-0123456789abcdef")) == 10
+    assert spellings("sk/live+0123/456789==")[:3] == (
+        "sk/live+0123/456789==",
+        "sk\\/live+0123\\/456789==",
+        "sk\\\\/live+0123\\\\/456789==",
+    )
+    assert [one for one in spellings("geheim-äöü-0123456")[14:] if "u00E4" not in one] == []
+    assert max(len(spellings(text)) for text in ("a<b>&'c\"+d`=e/f-0123", "ä<b>&'c\"+d`=e/f-0123")) < 50
