@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 
@@ -61,11 +62,49 @@ def test_without_a_place_for_them_there_are_none(monkeypatch):
     assert cells.make(BUILT_IN["restricted"]) is None
 
 
+def test_a_cell_in_which_memory_is_left_is_not_used_again(cells):
+    rules = SandboxRules(name="poisoned", memory=64 << 20)
+    cell = cells.make(rules)
+    join = 'for door; do echo 0 > "$door"; done; exec head -c 40000000 /dev/zero'
+    with open("/dev/shm/awf-test-cells", "wb") as left:
+        os.unlink(left.name)
+        subprocess.run(["/bin/sh", "-c", join, "sh", *cell.doors], stdout=left, check=True)
+        cell.release()
+        after = cells.make(rules)
+        assert after is not cell
+        after.release()
+    assert cells.make(rules) is after
+    after.release()
+
+
 def test_what_a_killed_process_left_is_swept_away(tmp_path):
-    for name in ("awf-999999999-aa-1", f"awf-{os.getpid()}-bb-1", "other"):
+    here = cgroups._namespace()
+    kept = [f"awf-{os.getpid()}-{here}-bb-1", "awf-999999999-1-cc-1", "other"]
+    for name in (f"awf-999999999-{here}-aa-1", *kept):
         (tmp_path / name).mkdir()
     cgroups._sweep(str(tmp_path))
-    assert sorted(os.listdir(tmp_path)) == [f"awf-{os.getpid()}-bb-1", "other"]
+    assert sorted(os.listdir(tmp_path)) == sorted(kept)
+
+
+def test_daemons_in_a_cell_end_when_the_next_one_comes_after_a_kill(cells):
+    script = """
+import os, subprocess
+from awf.domain.sandbox import BUILT_IN
+from awf.infrastructure.sandboxes.cgroups import Cells
+cell = Cells().make(BUILT_IN["restricted"])
+join = 'for door; do echo 0 > "$door"; done; echo $$; exec sleep 600'
+subprocess.Popen(["/bin/sh", "-c", join, "sh", *cell.doors], env={}, start_new_session=True)
+os.kill(os.getpid(), 9)
+"""
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=env) as killed:
+        daemon = os.pidfd_open(int(killed.stdout.readline()))
+        assert killed.wait(60) == -9
+        try:
+            Cells().close()
+            assert select.select([daemon], [], [], 60)[0], "it lives on"
+        finally:
+            os.close(daemon)
 
 
 @pytest.mark.parametrize(

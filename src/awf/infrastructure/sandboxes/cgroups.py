@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from awf.domain.sandbox import SandboxRules
 
@@ -23,9 +23,12 @@ __all__ = ["Cell", "Cells"]
 
 _MEMORY, _PIDS = "memory", "pids"
 _PATIENCE = 10.0
-_ROUNDS, _MOMENT = 1000, 0.002
+_ROUNDS, _FEW_ROUNDS, _MOMENT = 1000, 50, 0.002
 _KEPT = 8
+_NEARLY_NOTHING = 16  # this part of its limit may be in use in a group that is used again
 _ENDED = ("memory.events", "memory.oom_control")
+_IN_USE = ("memory.current", "memory.usage_in_bytes")
+_AT_MOST = ("memory.max", "memory.limit_in_bytes")
 _OWN = "/proc/self/cgroup"
 _MOUNTS = "/proc/self/mounts"
 
@@ -36,7 +39,7 @@ class Cells:
     def __init__(self) -> None:
         self._parents = {kind: place for kind in (_MEMORY, _PIDS) if (place := _usable(kind))}
         self._serial = itertools.count(1)
-        self._identity = f"awf-{os.getpid()}-{secrets.token_hex(4)}"
+        self._identity = f"awf-{os.getpid()}-{_namespace()}-{secrets.token_hex(4)}"
         self._stale: list[str] = []
         self._idle: dict[tuple[int, ...], list[Cell]] = {}
         for parent in set(self._parents.values()):
@@ -130,18 +133,19 @@ class Cell:
 
     def release(self) -> None:
         """The command is over: whatever is left inside ends, for from a group nobody gets away."""
-        for _ in range(_ROUNDS):
-            inside = {int(pid) for door in self.doors for pid in _text(door).split() if int(pid) > 0}
-            if not inside:
-                break
-            for pid in inside:
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(_MOMENT)  # seldom: only for what was left, and dies now
-        if inside or self._idle is None or len(self._idle) >= _KEPT:
+        emptied = _emptied(self._folders.values())
+        if not emptied or self._idle is None or len(self._idle) >= _KEPT or self._holds_memory():
             self.remove()
         else:
             self._idle.append(self)
+
+    def _holds_memory(self) -> bool:
+        """Files in memory, for one, stay when nobody is left: the next command would have so much less."""
+        folder = self._folders.get(_MEMORY, "")
+        used, limit = (
+            max((_number(folder, name) for name in names), default=0) for names in (_IN_USE, _AT_MOST)
+        )
+        return bool(folder) and used > limit // _NEARLY_NOTHING
 
     def remove(self) -> None:
         """Where the kernel takes a moment to see that it is empty, the next one to be made removes it."""
@@ -242,6 +246,11 @@ def _figure(path: str, name: str) -> int:
     return 0
 
 
+def _number(folder: str, name: str) -> int:
+    text = _text(os.path.join(folder, name)).strip()
+    return int(text) if text.isdecimal() else 0
+
+
 def _write(folder: str, name: str, value: int) -> None:
     with open(os.path.join(folder, name), "w", encoding="ascii") as stream:
         stream.write(str(value))
@@ -257,9 +266,33 @@ def _removed(folder: str) -> bool:
     return True
 
 
+def _emptied(folders: Collection[str], rounds: int = _ROUNDS) -> bool:
+    """End all that is inside. Those of a namespace that we do not see into have no number for us, and are let be."""
+    doors = [os.path.join(folder, "cgroup.procs") for folder in folders]
+    for _ in range(rounds):
+        inside = {int(pid) for door in doors for pid in _text(door).split() if int(pid) > 0}
+        if not inside:
+            return True
+        for pid in inside:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_MOMENT)  # seldom: only for what was left, and dies now
+    return False
+
+
+def _namespace() -> str:
+    """In which process ids mean what they mean to us."""
+    try:
+        return str(os.stat("/proc/self/ns/pid").st_ino)
+    except OSError:
+        return "0"
+
+
 def _sweep(parent: str) -> None:
-    """What processes that were killed have left."""
+    """What processes that were killed have left, daemons included. Only of our own namespace: others have other ids."""
     for name in os.listdir(parent) if parent else ():
-        pid = name.removeprefix("awf-").partition("-")[0]
-        if name.startswith("awf-") and pid.isdecimal() and not os.path.exists(f"/proc/{pid}"):
+        prefix, pid, namespace, *_ = [*name.split("-"), "", ""]
+        ours = prefix == "awf" and pid.isdecimal() and namespace == _namespace()
+        if ours and not os.path.exists(f"/proc/{pid}"):
+            _emptied([os.path.join(parent, name)], _FEW_ROUNDS)
             _removed(os.path.join(parent, name))
