@@ -512,6 +512,25 @@ def test_a_file_that_grows_without_end_stops_at_its_limit(stand):
     assert (answer.breach, answer.output) == ("its file size limit (4 MiB)", "")
 
 
+def test_folders_without_end_or_rights_are_removed_and_the_result_is_told(stand):
+    code = """
+        import os
+        os.chdir(os.environ["HOME"])
+        os.makedirs("shut/inner")
+        os.chmod("shut/inner", 0)
+        os.chmod("shut", 0)
+        print(os.getcwd(), flush=True)
+        for _ in range(1200):
+            os.mkdir("deep")
+            os.chdir("deep")
+        os.chmod(os.environ["HOME"], 0)
+    """
+    answer = stand.attempt(code)
+    assert (answer.exit_code, answer.error) == (0, "")
+    if stand.wall == "landlock":
+        assert not os.path.lexists(answer.output.strip())
+
+
 def test_a_program_that_takes_for_ever_stops_at_its_time_limit(stand):
     answer = stand.attempt("import time; time.sleep(600)", time=0.5)
     assert (answer.breach, answer.timed_out) == ("its time limit (0.5 s)", True)

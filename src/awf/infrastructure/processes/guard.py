@@ -42,7 +42,9 @@ while read -r line; do
 done
 leave() {
     IFS=$line_end
-    for folder in $folders; do rm -rf -- "$folder"; done
+    for folder in $folders; do
+        rm -rf -- "$folder" || { chmod -R u+rwx -- "$folder"; rm -rf -- "$folder"; }
+    done 2>/dev/null
     exit 0
 }
 marked() {

@@ -127,10 +127,10 @@ class ProcessRunner:
 
     def _remove_scratch(self) -> None:
         if self._scratch:
-            import shutil
+            from awf.infrastructure.folder_removal import remove_folder
 
             for folder in self._scratch:
-                shutil.rmtree(folder, ignore_errors=True)
+                remove_folder(folder)
             self._scratch.clear()
 
     def _reap_orphans(self, loop: asyncio.AbstractEventLoop) -> None:

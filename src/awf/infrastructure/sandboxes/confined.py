@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 from typing import TYPE_CHECKING
 
+from awf.infrastructure.folder_removal import remove_folder
 from awf.infrastructure.sandboxes.limits import breach_of
 
 if TYPE_CHECKING:
@@ -43,5 +43,5 @@ class ConfinedCommand:
             self._cell.release()
             self._cell = None
         if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            remove_folder(self._folder)
             self._folder = ""
