@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -119,6 +121,14 @@ async def test_secrets_in_the_environment_stand_in_no_command_line(wall, project
         assert "very-secret" not in confined.command.env.values()
     finally:
         confined.close()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+async def test_git_works_also_where_it_has_settings_for_the_whole_machine(run, project):
+    """It gives up when it may not read them."""
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    said = await run("test -e /etc/gitconfig && echo there; git status --short && echo fine")
+    assert said.text == ("there\nfine\n" if os.path.exists("/etc/gitconfig") else "fine\n")
 
 
 async def test_home_and_temporary_files_are_private_and_gone_afterwards(run, tmp_path):

@@ -59,6 +59,7 @@ def test_without_a_place_for_them_there_are_none(monkeypatch):
     monkeypatch.setattr(cgroups, "_candidates", lambda _kind: iter(["/no/such/place"]))
     cells = Cells()
     assert (cells.memory, cells.processes, cells.describe()) == (False, False, "")
+    assert "files in memory (memfd, tmpfs) do not count" in cells.memory_note()
     assert cells.make(BUILT_IN["restricted"]) is None
 
 

@@ -114,7 +114,8 @@ def _control_groups(sandbox: SandboxFacts) -> Finding:
             area="machine", name=name, text=f"limit {sandbox.control_groups} of a sandbox as a whole"
         )
     text = (
-        "none can be made: a sandbox limits memory process by process, and the processes of root not at all"
+        "none can be made: a sandbox limits memory process by process, without files in memory, "
+        "and the processes of root not at all"
     )
     fix = "Run awf where it may make groups, such as: systemd-run --user --scope -p Delegate=yes awf …"
     return Finding(area="machine", name=name, severity="note", text=text, fix=fix)

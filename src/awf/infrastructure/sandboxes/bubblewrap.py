@@ -212,10 +212,9 @@ def _joining(cell: Cell | None, argv: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _notes(cells: Cells, scoped: bool) -> tuple[str, ...]:
-    memory = "memory: all processes together" if cells.memory else "memory: each process by itself"
     sockets = (
         ""
         if scoped
         else "with a network, Unix sockets are shut altogether (Landlock 6 would tell them apart)"
     )
-    return tuple(filter(None, (memory, sockets)))
+    return tuple(filter(None, (cells.memory_note(), sockets)))

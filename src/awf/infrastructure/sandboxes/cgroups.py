@@ -57,6 +57,12 @@ class Cells:
         kinds = [kind for kind, here in (("memory", self.memory), ("processes", self.processes)) if here]
         return " and ".join(kinds)
 
+    def memory_note(self) -> str:
+        """How memory is held, in words."""
+        if self.memory:
+            return "memory: all processes together"
+        return "memory: each process by itself, and files in memory (memfd, tmpfs) do not count: no control group can be made"
+
     def make(self, rules: SandboxRules) -> Cell | None:
         """None where there is nothing to limit, or no way to. Raises `OSError` when it does not work any more."""
         wanted = {_MEMORY: rules.memory, _PIDS: rules.processes}

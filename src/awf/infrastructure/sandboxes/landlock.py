@@ -89,8 +89,11 @@ class Landlock:
         if self._machine not in MACHINES:
             reason = f"no filter of system calls is known for {self._machine}"
             cannot |= {"network": reason, "sockets": reason, "others": reason}
-        memory = "memory: all processes together" if self._cells.memory else "memory: each process by itself"
-        notes = (memory, "modes and times of files are not guarded", "nothing new beside the gate's files")
+        notes = (
+            self._cells.memory_note(),
+            "modes and times of files are not guarded",
+            "nothing new beside the gate's files",
+        )
         return Abilities(wall="landlock", cannot=cannot, notes=notes)
 
     def close(self) -> None:

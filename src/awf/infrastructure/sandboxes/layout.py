@@ -39,7 +39,7 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt"
 _FILES = """
     ld.so.cache ld.so.conf passwd group nsswitch.conf hosts host.conf resolv.conf gai.conf protocols services localtime
     timezone ssl/openssl.cnf ssl/cert.pem pki/tls/cert.pem pki/tls/openssl.cnf profile bash.bashrc bashrc inputrc mime.types
-    magic os-release debian_version lsb-release redhat-release gitattributes shells login.defs locale.conf locale.alias
+    magic os-release debian_version lsb-release redhat-release gitattributes gitconfig shells login.defs locale.conf locale.alias
 """
 _FOLDERS = "ssl/certs pki/tls/certs pki/ca-trust/extracted crypto-policies alternatives java-17-openjdk java-21-openjdk"
 ETC_FILES = tuple(f"/etc/{name}" for name in _FILES.split())
