@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -42,8 +43,13 @@ async def look(arguments, call):
     except OSError as reason:
         return f"no: {reason.strerror}"
 
+async def spin(arguments, call):
+    while True:
+        pass
+
 server = Server(name="rogue", version="1")
 server.register_tool("hoard", {"type": "object"}, hoard)
+server.register_tool("spin", {"type": "object"}, spin)
 server.register_tool("look", {"type": "object", "properties": {"path": {"type": "string"}}}, look)
 run_stdio(server)
 """
@@ -314,6 +320,49 @@ def test_a_server_of_the_gateway_is_confined_and_its_end_is_explained(journey, t
         "SECRET"
         in journey.awf("gateway", "call", "look", json.dumps({"path": str(tmp_path / "secret")})).stdout
     )
+
+
+@needs_walls
+def test_a_server_that_only_computes_is_ended_and_the_gateway_goes_on(journey, tmp_path):
+    journey.write("server.py", SERVER)
+    (journey.project / "note").write_text("a note")
+    file = {
+        "mcpServers": {"rogue": {**ROGUE, "sandbox": "brief"}},
+        "sandbox": {"profiles": {"brief": {"extends": "restricted", "cpu": "1s", "read": READ}}},
+    }
+    journey.write(".awf/gateway.yaml", json.dumps(file))
+    calls = [("spin", {}), ("look", {"path": str(journey.project / "note")})]
+    spun, looked = asked_in_turn(journey, calls)
+    assert spun["isError"] and spun["_meta"]["awf/error"]["code"] == "SANDBOX_VIOLATION"
+    assert "stopped by its processor time limit (1 s) in its sandbox “brief”" in spun["content"][0]["text"]
+    assert looked["content"][0]["text"] == "a note"
+
+
+def asked_in_turn(journey, calls: list[tuple[str, dict]]) -> list[dict]:
+    """Over one gateway on standard streams."""
+    start = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+    asked = [("initialize", start)]
+    asked += [("tools/call", {"name": name, "arguments": arguments}) for name, arguments in calls]
+    told = []
+    with subprocess.Popen(
+        journey.command("gateway", "serve", "--stdio"),
+        cwd=journey.project,
+        env=journey.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as gateway:
+        for number, (method, params) in enumerate(asked):
+            message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            gateway.stdin.write(json.dumps(message) + "\n")
+            gateway.stdin.flush()
+            answer: dict = {}
+            while answer.get("id") != number:
+                answer = json.loads(gateway.stdout.readline())
+            told.append(answer["result"])
+        gateway.stdin.close()
+    return told[1:]
 
 
 @needs_walls
