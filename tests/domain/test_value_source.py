@@ -12,9 +12,12 @@ from awf.domain.value_source import (
     Loading,
     Sources,
     ValueSource,
+    asks_headers,
+    chosen,
     is_reference,
     parse_value,
     resolve,
+    without_headers,
 )
 
 FILES = {"key.txt": "s3cret\n", "two.txt": "a\n\n", "crlf.txt": "x\r\n", "empty.txt": ""}
@@ -123,6 +126,25 @@ def test_a_header_that_was_not_sent_is_an_error_and_not_an_empty_text():
     with pytest.raises(AwfError, match="without the header X-User") as caught:
         resolve(value, facts())
     assert caught.value.code == "USER.GATEWAY.INVALID_REFERENCE"
+
+
+def test_what_a_client_chose_is_told_apart_from_what_nobody_chose():
+    load = loading(KIND="x")
+    written = {"a": "${env:KIND}-${header:X-User}-${now()}", "b": ["${header:X-Team:-none}", 1], "c": "$${x}"}
+    value = load.value(written, (), per_call=True)
+    assert chosen(value, {"x-other": "y"}) is value
+    assert chosen(value, {"x-user": "ann"}) == {"a": "x-ann-${now()}", "b": ["none", 1], "c": "${x}"}
+    assert chosen(value, {"x-team": "red"})["a"] == "x-${header:X-User}-${now()}"
+    assert without_headers(value)["b"] == ["none", 1]
+    assert asks_headers(value)
+    assert not asks_headers(load.value(["${now()}", "${uuid(session)}", 5], (), per_call=True))
+
+
+@pytest.mark.parametrize(
+    "text", ["${header:X-A}", "${header:X-A:-b}", "${now()}", "${uuid()}", "${uuid(session)}"]
+)
+def test_what_stays_open_stays_as_it_is_written(text):
+    assert [one.text for one in parse_value(text).references] == [text]
 
 
 @pytest.mark.parametrize("name", ["Authorization", "cookie", "MCP-Session-Id", "Proxy-Authorization"])

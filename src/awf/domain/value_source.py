@@ -23,9 +23,12 @@ __all__ = [
     "Reference",
     "Sources",
     "ValueSource",
+    "asks_headers",
+    "chosen",
     "is_reference",
     "parse_value",
     "resolve",
+    "without_headers",
 ]
 
 _TOKEN = re.compile(r"\$\$\{|\$\{([^{}]*)\}|\$\{")
@@ -33,10 +36,12 @@ _NAMED = re.compile(r"(env|header):(.*?)(?::-(.*))?", re.DOTALL)
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FUNCTIONS = {"uuid()": "uuid", "uuid(session)": "uuid_of_session", "now()": "now"}
+_WRITTEN = {kind: form for form, kind in _FUNCTIONS.items()}
 _FORMS = ("env:NAME", "file:PATH", "header:NAME", *_FUNCTIONS)
 _STATIC = frozenset({"env", "file"})
 # By these a client proves who it is to this gateway; no other server may have them.
 _CREDENTIALS = frozenset({"authorization", "proxy-authorization", "cookie", "mcp-session-id"})
+_NO_HEADERS: Mapping[str, str] = {}
 _SESSIONS = "9a4f7c1e-52d0-5b0e-8f0c-6c1d8a3e7b25"  # the space in which a session's name becomes a UUID
 
 
@@ -44,6 +49,12 @@ class Reference(NamedTuple):
     kind: str  # env, file, header, uuid, uuid_of_session or now
     name: str = ""
     default: str | None = None
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        named = _WRITTEN.get(self.kind, f"{self.kind}:{self.name}")
+        return f"${{{named}}}" if self.default is None else f"${{{named}:-{self.default}}}"
 
 
 Part = str | Reference
@@ -86,6 +97,15 @@ class ValueSource(str):
         """Whether it has the same value in every call."""
         return all(one.kind in _STATIC for one in self.references)
 
+    def asks_one_of(self, headers: Mapping[str, str] | None = None) -> bool:
+        """Whether it takes a header that is among these; None: any header."""
+        asked = (one.name.lower() for one in self.references if one.kind == "header")
+        return any(headers is None or name in headers for name in asked)
+
+    def with_headers(self, headers: Mapping[str, str]) -> str:
+        """Only what comes from headers is filled in, with what is to be taken where there is none."""
+        return "".join(part if type(part) is str else _said(part, headers) for part in self.parts)  # type: ignore[arg-type]
+
     def filled(self, facts: CallFacts) -> str:
         return "".join(part if type(part) is str else _called(part, facts) for part in self.parts)  # type: ignore[arg-type]
 
@@ -109,16 +129,49 @@ def parse_value(text: str) -> ValueSource:
 
 def resolve(value: Any, facts: CallFacts) -> Any:
     """A loaded value as it is in this call; the same object when nothing in it depends on the call."""
+    return _with(value, lambda source: source.filled(facts))
+
+
+def chosen(value: Any, headers: Mapping[str, str]) -> Any:
+    """A loaded value with what a client chose by its headers; the same object when it chose nothing of it.
+
+    What is nobody's choice, such as the time, stays as it is written. Names of headers are in lower case.
+    """
+    if not asks_headers(value, headers):
+        return value
+    return without_headers(value, headers)
+
+
+def without_headers(value: Any, headers: Mapping[str, str] = _NO_HEADERS) -> Any:
+    """A loaded value as it is for a client that sends none of the headers it asks for, or only these."""
+    return _with(value, lambda source: source.with_headers(headers))
+
+
+def asks_headers(value: Any, headers: Mapping[str, str] | None = None) -> bool:
+    """Whether a loaded value takes a header that is among these; None: any header of the client's request."""
+    asked = False
+
+    def look(source: ValueSource) -> str:
+        nonlocal asked
+        asked = asked or source.asks_one_of(headers)
+        return source
+
+    _with(value, look)
+    return asked
+
+
+def _with(value: Any, change: Callable[[ValueSource], str]) -> Any:
+    """The same object when nothing in it changes."""
     kind = type(value)
     if kind is ValueSource:
-        return value.filled(facts)
+        return change(value)
     if kind is dict:
         changed = {
-            key: new for key, item in value.items() if (new := resolve(item, facts)) is not item
+            key: new for key, item in value.items() if (new := _with(item, change)) is not item
         }  # fmt: skip
         return {**value, **changed} if changed else value
     if kind is list:
-        made = [resolve(item, facts) for item in value]
+        made = [_with(item, change) for item in value]
         return made if any(new is not old for new, old in zip(made, value, strict=True)) else value
     return value
 
@@ -228,6 +281,11 @@ def _called(part: Reference, facts: CallFacts) -> str:
     return value
 
 
+def _said(part: Reference, headers: Mapping[str, str]) -> str:
+    said = headers.get(part.name.lower(), part.default) if part.kind == "header" else None
+    return part.text if said is None else said
+
+
 def _uuid_of(session: str) -> str:
     import uuid  # late: few files ask for it
 
@@ -242,7 +300,7 @@ def _timestamp(seconds: float) -> str:
 
 def _known_too_late(source: ValueSource) -> AwfError:
     late = next(one for one in source.references if one.kind not in _STATIC)
-    shown = {kind: form for form, kind in _FUNCTIONS.items()}.get(late.kind, f"header:{late.name}")
+    shown = _WRITTEN.get(late.kind, f"header:{late.name}")
     return _wrong(
         f"${{{shown}}} has a value only in a call, and this is needed before the first one.",
         "Use ${env:…} or ${file:…} here; values of calls belong under `defaults` of an override.",

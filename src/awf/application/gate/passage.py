@@ -78,7 +78,7 @@ class Gated(NamedTuple):
     admitted: Passage | None = None  # by the turnstile, and recorded; then it only has to be carried out
     latest: Callable[[], GatedTool | None] | None = None  # as it is now; None where it cannot change
     judged: Mapping[str, Any] | None = (
-        None  # what the gate goes by, where that may be more than the arguments
+        None  # all that the caller chose, where that is more than its arguments
     )
 
 

@@ -16,7 +16,7 @@ from awf.domain.mcp import HEADER_MISMATCH, INVALID_PARAMS, RpcError
 from awf.domain.mirroring import mirrored_headers
 from awf.domain.redaction.rebuilding import rebuilt
 from awf.domain.tool import ERROR_KEY, ToolFailure, ToolResult
-from awf.domain.value_source import CallFacts, resolve
+from awf.domain.value_source import CallFacts, chosen, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,7 +32,16 @@ if TYPE_CHECKING:
     from awf.application.tools.pipeline import CallPipeline
     from awf.domain.tool import CallContext, ToolErrorCode
 
-__all__ = ["KNOWN", "ToolCalls", "arguments_of", "filled", "judged", "outcome_of", "passed_params"]
+__all__ = [
+    "KNOWN",
+    "ToolCalls",
+    "arguments_of",
+    "chosen_by",
+    "filled",
+    "judged",
+    "outcome_of",
+    "passed_params",
+]
 
 KNOWN = frozenset({"name", "arguments", "_meta"})  # of the params of a call
 _BESIDE = ("task", "inputResponses", "requestState")  # the same; with these it is another call
@@ -74,10 +83,11 @@ class ToolCalls:
         answered = False
         gated: Gated | None = None
         if offer.gated is not None:
+            given = chosen_by(published.plan, arguments, exchange) if offer.by_headers else arguments
             gated = self._gated(offer, offer.gated, exchange, arguments)
             if client.modern and "requestState" in params:
-                params, gated = await answer_of(params, exchange, gated, lambda left: judged(arguments, left))
-            gated = gated._replace(judged=judged(arguments, params))
+                params, gated = await answer_of(params, exchange, gated, lambda left: judged(given, left))
+            gated = gated._replace(judged=judged(given, params))
             params = _known_of(params)
 
         async def carry_out(context: CallContext) -> ToolResult:
@@ -155,7 +165,9 @@ class ToolCalls:
         sent = arguments if plan.changes_nothing else filled(plan, arguments, exchange)
         meta = {**exchange.meta, **context.trace} if context.trace else exchange.meta
         passed = passed_params(params, published.tool, sent, meta)
-        headers, asked = plan.mirrored(sent) or None, (published.tool, arguments)
+        # Who comes back to a call that waits has to come with the headers that it was judged by, too.
+        given = chosen_by(plan, arguments, exchange) if offer.by_headers else arguments
+        headers, asked = plan.mirrored(sent) or None, (published.tool, given)
         try:
             raw = await self._forwarding.send(
                 offer.server, exchange, "tools/call", passed, headers, asked=asked
@@ -234,6 +246,11 @@ def outcome_of(result: ToolResult) -> tuple[Outcome, str]:
 def filled(plan: CallPlan, arguments: dict[str, Any], exchange: Exchange) -> dict[str, Any]:
     facts = CallFacts(exchange.client.id, exchange.headers, time.time, _new_uuid)
     return plan.upstream(arguments, lambda value: resolve(value, facts))
+
+
+def chosen_by(plan: CallPlan, arguments: dict[str, Any], exchange: Exchange) -> dict[str, Any]:
+    """All that the client chose of what the server gets: its arguments, and the headers that defaults ask for."""
+    return plan.chosen(arguments, lambda value: chosen(value, exchange.headers))
 
 
 def _cleaned(raw: dict[str, Any], clean: Callable[[str], str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from awf.application.tools.pipeline import checker
 from awf.domain.mcp import INVALID_PARAMS, RpcError
 from awf.domain.mirroring import mirrored_parameters
 from awf.domain.tool import ToolDefinition
+from awf.domain.value_source import asks_headers, without_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +39,7 @@ class KnownToGate(NamedTuple):
 class Offer:
     """One published tool."""
 
-    __slots__ = ("_check", "_checks", "gated", "mirrored", "published", "server", "tool")
+    __slots__ = ("_check", "_checks", "by_headers", "gated", "mirrored", "published", "server", "tool")
 
     def __init__(
         self, published: PublishedTool, server: Server, checks: ArgumentChecks, gate: Gate | None = None
@@ -54,6 +55,8 @@ class Offer:
         )
         self.mirrored = _mirrored(schema)
         self.gated = KnownToGate(gate, gated_offer(gate, published, server)) if gate is not None else None
+        # The gate has to know headers of the request, too: they are what the client chooses.
+        self.by_headers = gate is not None and any(map(asks_headers, published.plan.defaults))
         self._checks = checks
         self._check: Callable[[Any], list[str]] | None = None
 
@@ -196,10 +199,14 @@ def gated_offer(gate: Gate, published: PublishedTool, server: Server) -> GatedTo
 
 
 def sent_by(plan: CallPlan) -> Callable[[Any], Any] | None:
-    """Rules about files and hosts go by what the server gets. What is different in each call is nobody's choice here."""
+    """Rules about files and hosts go by what the server gets.
+
+    What a client chose by its headers is among the arguments already (`calling.chosen_by`); what else is different in each
+    call, such as the time, is nobody's choice.
+    """
     if plan.changes_nothing:
         return None
-    return lambda arguments: plan.upstream(arguments, _unresolved)
+    return lambda arguments: plan.judged(arguments, without_headers)
 
 
 def _unresolved(value: Any) -> Any:

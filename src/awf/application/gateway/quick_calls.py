@@ -95,7 +95,7 @@ class QuickCalls:
             gate, tool = offer.gated
             timeout = tool.timeout
             is_coarse = timeout is None or timeout >= _COARSE or timeout >= max(0.4, server.config.patience)
-            if not is_coarse or not params.keys() <= KNOWN:
+            if not is_coarse or offer.by_headers or not params.keys() <= KNOWN:
                 return None
             params = exchange.made_plain(params)
             origin = self._origins.of(client, exchange.headers)

@@ -68,6 +68,30 @@ def test_a_configured_value_becomes_the_value_of_this_call_each_time():
     assert sent["key"] == "${uuid()}-2"
 
 
+def test_what_a_client_chose_among_the_defaults_is_put_where_agents_would_give_it_and_judged_as_it_is_there():
+    made = plan(
+        NESTED,
+        defaults={"key": "?", "loc.lat": "1", "items[].id": "?"},
+        rename_fields={"q": "query", "loc": "place"},
+    )
+
+    def value(default):
+        return "!" if default == "?" else default
+
+    given = {"query": "x", "place": {"lon": "2"}, "items": [{"note": "a"}, 5]}
+    chosen = made.chosen(given, value)
+    assert chosen == {**given, "key": "!", "items": [{"note": "a", "id": "!"}, 5]}
+    assert made.judged(chosen, as_is) == made.upstream(given, value)
+    assert made.chosen(given, as_is) is given
+    assert sorted(made.defaults) == ["1", "?", "?"]
+
+
+def test_what_a_client_chose_is_put_into_an_object_that_a_call_leaves_out():
+    made = plan(of(loc=of(["lat"], lat=TEXT)) | {"required": ["loc"]}, defaults={"loc.lat": "?"})
+    assert made.chosen({}, lambda _: "!") == {"loc": {"lat": "!"}}
+    assert made.chosen({}, as_is) == {}
+
+
 def test_an_injected_value_wins_and_a_hidden_one_never_goes_through():
     made = plan(NESTED, defaults={"key": "k"}, hide_fields=["loc.lat"])
     sent = made.upstream({"q": "x", "key": "mine", "loc": {"lat": "3", "lon": "4"}}, as_is)

@@ -11,7 +11,7 @@ from awf.application.gateway.composition.document import MISSING
 from awf.domain.mirroring import mirrored_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from awf.application.gateway.composition.cleaning import Cleaner
     from awf.application.gateway.composition.edits import Edits
@@ -59,6 +59,29 @@ class CallPlan:
             return arguments
         made: dict[str, Any] = self._level.upstream(arguments, value)
         return made
+
+    def chosen(self, arguments: dict[str, Any], value: Callable[[Any], Any]) -> dict[str, Any]:
+        """The arguments with those configured defaults among them in which the client has a say, for who judges the call.
+
+        `value` makes such a default what the client chose, and gives any other one back as it is. Fields have the names
+        that agents know; of those that are hidden none is called like another.
+        """
+        if self._level is None:
+            return arguments
+        made: dict[str, Any] = self._level.chosen(arguments, value)
+        return made
+
+    def judged(self, chosen: dict[str, Any], value: Callable[[Any], Any]) -> dict[str, Any]:
+        """`upstream` for what `chosen` has made: what the client chose counts as it is there."""
+        if self._level is None:
+            return chosen
+        made: dict[str, Any] = self._level.upstream(chosen, value, keeps=True)
+        return made
+
+    @property
+    def defaults(self) -> Iterator[Any]:
+        """All that are configured."""
+        return self._level.defaults() if self._level is not None else iter(())
 
     def mirrored(self, arguments: Mapping[str, Any]) -> dict[str, str]:
         """The headers that repeat arguments, from those that are sent upstream."""
@@ -118,10 +141,31 @@ class _Level:
                     return said
         return ""
 
-    def upstream(self, given: Any, value: Callable[[Any], Any]) -> Any:
-        """The same object when there is nothing to change in it."""
+    def defaults(self) -> Iterator[Any]:
+        yield from (default for _, default in self.values)
+        for _, _, level, _ in self.fields:
+            yield from level.defaults()
+        if self.each is not None:
+            yield from self.each.defaults()
+
+    def chosen(self, given: Any, value: Callable[[Any], Any]) -> Any:
+        """The same object when nothing of it was chosen."""
         if not isinstance(given, dict):
-            return self._items(given, value)
+            return self._items(given, lambda each, item: each.chosen(item, value))
+        changed = {name: new for name, old in self.values if (new := value(old)) is not old}
+        for _, name, level, ensured in self.fields:
+            if name in given:
+                new = level.chosen(given[name], value)
+                if new is not given[name]:
+                    changed[name] = new
+            elif ensured and (new := level.chosen({}, value)):
+                changed[name] = new
+        return {**given, **changed} if changed else given
+
+    def upstream(self, given: Any, value: Callable[[Any], Any], *, keeps: bool = False) -> Any:
+        """The same object when there is nothing to change in it. `keeps`: values that are there already."""
+        if not isinstance(given, dict):
+            return self._items(given, lambda each, item: each.upstream(item, value, keeps=keeps))
         made = given
         if not self.closed.isdisjoint(made):
             # Refused before; if not, then at least never sent.
@@ -130,28 +174,28 @@ class _Level:
         if back and not back.keys().isdisjoint(made):
             made = {back.get(name, name): item for name, item in made.items()}
         if self.fields:
-            made = self._fields(made, value)
+            made = self._fields(made, value, keeps=keeps)
         if self.values:
             made = dict(made)
             for name, default in self.values:
-                made[name] = value(default)
+                made[name] = given[name] if keeps and name in given else value(default)
         return made
 
-    def _fields(self, made: dict[str, Any], value: Callable[[Any], Any]) -> dict[str, Any]:
+    def _fields(self, made: dict[str, Any], value: Callable[[Any], Any], *, keeps: bool) -> dict[str, Any]:
         changed: dict[str, Any] = {}
         for name, _, level, ensured in self.fields:
             if name in made:
-                new = level.upstream(made[name], value)
+                new = level.upstream(made[name], value, keeps=keeps)
                 if new is not made[name]:
                     changed[name] = new
             elif ensured:
-                changed[name] = level.upstream({}, value)
+                changed[name] = level.upstream({}, value, keeps=keeps)
         return {**made, **changed} if changed else made
 
-    def _items(self, given: Any, value: Callable[[Any], Any]) -> Any:
+    def _items(self, given: Any, change: Callable[[_Level, Any], Any]) -> Any:
         if self.each is None or not isinstance(given, list):
             return given
-        made = [self.each.upstream(item, value) for item in given]
+        made = [change(self.each, item) for item in given]
         return made if any(new is not old for new, old in zip(made, given, strict=True)) else given
 
 
