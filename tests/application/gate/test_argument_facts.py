@@ -65,6 +65,11 @@ def test_a_host_that_is_too_long_to_be_judged_is_told():
     assert not read({"url": "http://good.org:" + "0" * 3000 + "@evil.org/"}).complete
 
 
+def test_an_address_of_which_nobody_can_tell_the_host_is_told():
+    assert not read({"text": "http://{127.0.0.1,good.org}/"}).complete
+    assert read({"text": "<https://evil.org> is a good place: see there"}).complete
+
+
 def test_for_tools_that_have_nothing_to_do_with_files_a_person_is_no_path():
     mail = ToolOverride(policy_action="connector.action")
     assert read({"to": "bob@example.org", "from": "ada"}, "mail:send", override=mail).paths == ()
@@ -79,6 +84,8 @@ def test_for_tools_that_have_nothing_to_do_with_files_a_person_is_no_path():
         {"endpoint": "evil.org/path"},
         {"deep": [{"very": {"webhook_url": "http://u@evil.org"}}]},
         {"whatever": "wss://evil.org/socket"},
+        {"repo": "git@evil.org:foo/bar.git"},
+        {"path": "x.git", "remote": "<URL:http://evil.org:+80/>"},
     ],
 )
 def test_hosts_are_found_and_are_a_risk(arguments):
