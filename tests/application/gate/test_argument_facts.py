@@ -20,7 +20,7 @@ def read(arguments, tool_id="fs:save", *, override=FILES, schema=None, around=No
 
 @pytest.mark.parametrize(
     "name",
-    ["path", "file_path", "filePath", "filename", "file", "cwd", "dir", "root", "srcPath", "sourcePath", "destPath", "targetPath", "from", "to", "imagePath", "output_file", "notebook_path", "source", "dest", "paths", "new-path"],
+    ["path", "file_path", "filePath", "filename", "file", "cwd", "dir", "root", "srcPath", "sourcePath", "destPath", "targetPath", "from", "to", "imagePath", "output_file", "notebook_path", "source", "dest", "paths", "new-path", "pathname", "path1", "file2", "file_path_3", "uris", "source_dirs", "parent_folders", "directories"],
 )  # fmt: skip
 def test_many_names_mean_a_path(name):
     assert read({name: "a.txt"}).paths == (f"{ROOT}/a.txt",)
@@ -36,6 +36,63 @@ def test_paths_are_found_in_lists_objects_and_keys():
     )
     assert set(found.paths) == {f"{ROOT}/a", f"{ROOT}/b", f"{ROOT}/src/c", "/d"}
     assert "batch" in found.risk
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"files": [{"name": "/etc/passwd", "content": "x"}]},
+        {"files": {"name": "/etc/passwd"}},
+        {"files": {"items": ["/etc/passwd"]}},
+        {"files": {"a.txt": {"name": "b", "entry": "/etc/passwd"}}},
+        {"path": {"value": "/etc/passwd"}},
+        {"path": {"deep": {"er": ["/etc/passwd"]}}},
+        {"edits": [{"file": {"name": "/etc/passwd"}}]},
+        {"files": [{"path": "a", "name": "/etc/passwd"}]},
+        {"files": [{"entry": "/etc/passwd", "path": "a"}]},
+        {"source_path": {"value": "/etc/passwd"}},
+        {"uris": ["/etc/passwd"]},
+    ],
+)
+def test_what_has_no_name_of_its_own_below_a_path_is_one(arguments):
+    assert "/etc/passwd" in read(arguments, around=Shelf()).paths
+
+
+def test_names_of_files_are_seen_in_maps_from_them():
+    found = read({"files": {"key.pem": "x", "Makefile": "all: things", ".env": "A=/b", "words": "x"}})
+    assert set(found.paths) == {f"{ROOT}/key.pem", f"{ROOT}/Makefile", f"{ROOT}/.env"}
+
+
+CODE = "#!/bin/sh\n/usr/bin/true ./x\n"
+IMAGE = "iVBORw0KGgo/AAA+" * 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "paths"),
+    [
+        ({"path": "a", "content": "/etc/passwd"}, "a"),
+        ({"path": "a", "edits": [{"oldText": "./x", "newText": "/y"}], "dryRun": True}, "a"),
+        ({"owner": "me", "files": [{"path": "a", "content": "#!/bin/sh"}], "message": "./x", "branch": "f/x"}, "a"),
+        ({"files": [{"path": "a", "content": CODE, "mode": "100644", "type": "text/plain"}]}, "a"),
+        ({"files": [{"path": "a", "sha": "x/y", "encoding": "base64", "content": IMAGE}]}, "a"),
+        ({"files": [{"path": "a", "unheard_of": IMAGE}]}, "a"),
+        ({"files": [{"path": "a", "unheard_of": CODE}]}, "a"),
+        ({"files": [{"path": "a", "why": "adds and/or removes"}]}, "a"),
+        ({"files": [{"path": "a", "name": "A title"}]}, "a"),
+        ({"file": {"path": "a", "metadata": {"name": "A title", "value": "5"}}}, "a"),
+        ({"files": [{"path": "a", "edits": [{"oldText": "./x", "newText": "/y"}]}]}, "a"),
+        ({"files": {"a.txt": "/etc/passwd"}}, "a.txt"),
+        ({"files": {"a.txt": {"content": "/etc/passwd"}}, "description": "./x", "public": False}, "a.txt"),
+        ({"files": {"Dockerfile": "FROM x\n" * 1000}}, "Dockerfile"),
+        ({"repo_path": "a", "files": [], "message": "/x", "max_count": 5}, "a"),
+        ({"file": {"name": "a", "size": 5}}, "a"),
+    ],
+)  # fmt: skip
+def test_what_is_in_a_file_and_what_is_said_of_it_is_no_path(arguments, paths):
+    found = read(arguments, around=Shelf("/etc/passwd"))
+    assert found.paths == (f"{ROOT}/{paths}",)
+    assert found.complete
+    assert found.risk == ()
 
 
 def test_links_are_followed():
@@ -85,6 +142,15 @@ def test_for_tools_that_have_nothing_to_do_with_files_a_person_is_no_path():
         {"deep": [{"very": {"webhook_url": "http://u@evil.org"}}]},
         {"whatever": "wss://evil.org/socket"},
         {"repo": "git@evil.org:foo/bar.git"},
+        {"urls": {"http://evil.org/": 1}},
+        {"hosts": {"evil.org": {"port": 80}}},
+        {"host": {"name": "evil.org"}},
+        {"endpoint": {"server": "evil.org", "port": 80}},
+        {"urls": [{"value": "evil.org"}]},
+        {"links": [{"name": "A page.", "href": "https://evil.org/"}]},
+        {"links": [{"title": "good.org", "rel": "next.page", "url": "https://evil.org/"}]},
+        {"url": "https://evil.org/", "max_length": 5000, "start_index": 0, "raw": False},
+        {"url": "https://evil.org/", "headers": {"Accept": "text/html"}, "body": "a.b"},
         {"path": "x.git", "remote": "<URL:http://evil.org:+80/>"},
     ],
 )
@@ -105,6 +171,10 @@ def test_hosts_are_found_and_are_a_risk(arguments):
         ("fs:save", {"path": "there"}, "overwrite"),
         ("fs:save", {"name": "x", "overwrite": True}, "overwrite"),
         ("fs:save", {"ids": [1, 2]}, "batch"),
+        ("fs:save", {"uris": ["urn:a", "urn:b"]}, "batch"),
+        ("fs:save", {"files": [{"name": "a"}, {"name": "b"}]}, "batch"),
+        ("fs:save", {"files": {"a.txt": "x", "b.txt": "y"}}, "batch"),
+        ("fs:save", {"file": {"name": "there"}}, "overwrite"),
         ("fs:save", {"urls": ["https://a.org", "https://b.org"]}, "batch"),
     ],
 )
@@ -149,6 +219,12 @@ def test_arguments_that_cannot_hold_text_are_not_looked_at():
         assert read({"path": "/etc"}, schema={**schema, **change}).paths == ("/etc",)
 
 
+def test_whatever_the_schema_says_the_risk_is_the_same():
+    open_schema = {"type": "object", "properties": {"id": {"type": "integer"}, "force": {"type": "boolean"}}}
+    for schema in (None, open_schema, {**open_schema, "additionalProperties": False}):
+        assert read({"id": 1, "force": True}, schema=schema).risk == ("overwrite",)
+
+
 def nested(levels: int, inner: object) -> object:
     for _ in range(levels):
         inner = {"a": [inner]}
@@ -177,7 +253,9 @@ ODD = st.recursive(
     | st.text(st.characters(exclude_categories=())),
     lambda inner: (
         st.lists(inner)
-        | st.dictionaries(st.sampled_from(["path", "url", "files", "to", "force", "method", "ids"]), inner)
+        | st.dictionaries(
+            st.sampled_from(["path", "url", "files", "name", "to", "force", "method", "ids"]), inner
+        )
         | st.dictionaries(st.text(st.characters(exclude_categories=())), inner)
     ),
 )

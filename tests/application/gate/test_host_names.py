@@ -145,6 +145,38 @@ def test_only_what_begins_like_one_is_an_address():
     assert not is_address("")
 
 
+PIECES = [
+    "http",
+    "https",
+    "://",
+    "/",
+    "?",
+    "#",
+    ".",
+    ":",
+    "80",
+    "0",
+    "127",
+    "evil",
+    "a-b",
+    "xn--x",
+    "@",
+    "[::1]",
+    " ",
+    "\n",
+    "\\",
+    "%41",
+    ",",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=8).map("".join))
+def test_the_usual_form_means_what_it_does_with_a_user_in_front_too(rest):
+    """Who is named there makes it unusual, and changes nothing."""
+    if not set("@ \n") & set(rest):
+        assert hosts_of(f"https://{rest}") == hosts_of(f"https://me@{rest}") or rest[:1] in {"", "/", "\\"}
+
+
 @given(st.text(st.characters(exclude_categories=())))
 def test_no_text_is_too_odd_for_a_host(text):
     for written in (text, f"https://{text}", f"git@{text}:x", f"http://[{text}]", f"file:{text}"):

@@ -6,11 +6,12 @@ than that, `complete` says so, and rules that depend on it refuse the call.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from awf.application.gate.argument_names import DELETES, OVERWRITES, Kind, kind_of, verbs_in
+from awf.application.gate.argument_names import DELETES, OVERWRITES, Kind, kind_of, kinds_below, verbs_in
 from awf.application.gate.host_names import files_of, hosts_of, is_address
 from awf.application.gate.tool_facts import BUILTIN
 from awf.domain.policy import RISK_TAGS, RiskTag
@@ -27,6 +28,11 @@ _MOST_NODES = 10_000
 _MOST_NAMED = 1_000  # paths, and hosts
 _LONGEST = 4096
 _OTHER = Kind.OTHER
+_INHERITED = frozenset({Kind.PATH, Kind.SOURCE, Kind.HOST, Kind.BELOW_PATH, Kind.BELOW_SOURCE})
+_SOURCES = frozenset({Kind.SOURCE, Kind.BELOW_SOURCE})
+_TARGETS = frozenset({Kind.TARGETS, Kind.URIS})
+_FILE_NAME = re.compile(r".*\.\w{1,10}|[A-Z][a-z]+file", re.DOTALL)  # `notes.txt`, `Makefile`
+_ROOTED = re.compile(r"[/\\.~]|[A-Za-z]:[/\\]")
 _WRITES = frozenset({"file.write", "file.*"})
 _SIMPLE = frozenset({"boolean", "integer", "number", "null"})
 
@@ -50,7 +56,7 @@ class ArgumentReader:
         self._around, self._sent = around, sent
         self._files = any(action.startswith("file.") for action in facts.actions)
         self._writes = not _WRITES.isdisjoint(facts.actions)
-        self._skips = sent is None and _holds_no_text(schema)
+        self._skips = sent is None and _says_nothing(schema)
         # Our own tools work in the root folder when they are given none.
         self._default_root = facts.source == BUILTIN and self._files
         self.risk = _risk_of_tool(facts)  # what is true of all its calls
@@ -106,24 +112,36 @@ class _Walk:
                 return
             if isinstance(value, dict):
                 nodes += len(value)
+                kinds = kinds_below(kind, value) if kind in _INHERITED else None
                 for key, inner in value.items():
                     name = key if isinstance(key, str) else ""
-                    if kind is Kind.PATH and _looks_like_path(name):
-                        self._path(name)  # a map from files to their contents
-                    below = kind_of(name)
+                    below = kind_of(name) if kinds is None else self._below(kind, name, inner, kinds)
                     if type(inner) is str:
                         if below is not _OTHER or ":" in inner:
                             self._text(below, inner)
                     elif inner is not None:
                         waiting.append((below, inner))
             elif isinstance(value, list | tuple):
-                if kind is Kind.TARGETS and len(value) > 1:
+                if kind in _TARGETS and len(value) > 1:
                     self.tags.add("batch")
                 waiting.extend((kind, item) for item in reversed(value[:_MOST_NODES]))
             elif isinstance(value, str):
                 self._text(kind, value)
             elif value is True and kind is Kind.OVERWRITE:
                 self.tags.add("overwrite")
+
+    def _below(self, kind: Kind, name: str, inner: Any, kinds: Mapping[str, Kind]) -> Kind:
+        """What is under this name of an object that is called like files or hosts: it may be a map from them to something."""
+        if kind is Kind.HOST:
+            if not (is_address(name) or "." in name or ":" in name or name.lower() == "localhost"):
+                return kinds.get(name, _OTHER)
+            self._text(kind, name)
+            return _OTHER
+        if not _names_a_file(name):
+            return kinds.get(name, _OTHER)
+        self._text(Kind.SOURCE if kind in _SOURCES else Kind.PATH, name)
+        # Their contents, or more about them.
+        return _OTHER if type(inner) is str else Kind.BELOW_SOURCE if kind in _SOURCES else Kind.BELOW_PATH
 
     @property
     def found_nothing(self) -> bool:
@@ -145,10 +163,14 @@ class _Walk:
             self._path(text)
         elif kind is Kind.SOURCE:
             self._source(text)
-        elif kind is Kind.MAYBE_PATH and self._may_be_path(text, files or is_remote):
+        elif (kind is Kind.MAYBE_PATH or kind is Kind.URIS) and self._may_be_path(text, files or is_remote):
             self._path(text)
         elif kind is Kind.MAYBE_SOURCE and self._may_be_path(text, files or is_remote):
             self._source(text)
+        elif kind is Kind.BELOW_PATH and self._may_be_path(text, is_remote) and _is_surely_path(text):
+            self._add("", text, self.paths, (text,))
+        elif kind is Kind.BELOW_SOURCE and self._may_be_path(text, is_remote) and _is_surely_path(text):
+            self._add("", text, self.sources, (text,))
         elif kind is Kind.VERB and len(text.strip()) < 40 and not DELETES.isdisjoint(verbs_in(text)):
             self.tags.add("delete")
 
@@ -162,16 +184,29 @@ class _Walk:
         self._add("sources", text, self.sources, (text,))
 
     def _add(self, what: str, text: str, found: dict[str, None], meant: Sequence[str]) -> None:
-        """Nothing is cut: of what is too long to be judged, nobody knows what it means."""
+        """Nothing is cut: of what is too long to be judged, nobody knows what it means. `what`: empty where it is not counted."""
         if not meant or len(found) >= _MOST_NAMED or max(map(len, meant)) > _LONGEST:
             self.complete = False
             return
-        self._naming[what].add(text)
+        if what:
+            self._naming[what].add(text)
         found.update(dict.fromkeys(meant))
 
 
 def _looks_like_path(text: str) -> bool:
     return "/" in text or "\\" in text or text.startswith((".", "~"))
+
+
+def _names_a_file(key: str) -> bool:
+    return _looks_like_path(key) or (len(key) <= _LONGEST and _FILE_NAME.fullmatch(key) is not None)
+
+
+def _is_surely_path(text: str) -> bool:
+    """And no words about a file, or what is in it."""
+    text = text.strip()
+    if len(text) > _LONGEST or "\n" in text or not _looks_like_path(text):
+        return False
+    return _ROOTED.match(text) is not None or not any(map(str.isspace, text))
 
 
 def _risk_of_tool(facts: ToolFacts) -> tuple[RiskTag, ...]:
@@ -192,13 +227,18 @@ def _ordered(tags: set[RiskTag]) -> tuple[RiskTag, ...]:
     return tuple(tag for tag in RISK_TAGS if tag in tags)
 
 
-def _holds_no_text(schema: Any) -> bool:
-    """Whether nothing that fits the schema can name a file or a host. Others arguments are refused before."""
+def _says_nothing(schema: Any) -> bool:
+    """Whether nothing that fits the schema can name a file or a host, or be a risk. Others arguments are refused before."""
     if not isinstance(schema, dict) or schema.get("additionalProperties") is not False:
         return False
     properties = schema.get("properties", {})
     composed = {"$ref", "anyOf", "oneOf", "allOf", "patternProperties", "if", "$dynamicRef"} & schema.keys()
-    return not composed and isinstance(properties, dict) and all(map(_is_simple, properties.values()))
+    return (
+        not composed
+        and isinstance(properties, dict)
+        and not any(kind_of(name) is Kind.OVERWRITE for name in properties)
+        and all(map(_is_simple, properties.values()))
+    )
 
 
 def _is_simple(schema: Mapping[str, Any]) -> bool:

@@ -14,6 +14,8 @@ __all__ = ["files_of", "hosts_of", "is_address"]
 _ANY = re.compile(r"([A-Za-z][A-Za-z0-9+.\-\t\r\n]*):[\t\r\n]*([/\\]?)[\t\r\n]*([/\\]?)")
 _HOSTED = frozenset({"http", "https", "ws", "wss", "ftp", "ftps"})
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+# Written as nearly all are, so that there is only one thing it can mean.
+_USUAL = re.compile(r"(?:https?|wss?)://((?:[a-z0-9_-]+\.)*[a-z][a-z0-9_-]*)(?::[0-9]*)?(?:[/?#]|\Z)")
 _AUTHORITY, _LOOSE_AUTHORITY = re.compile(r"[^/\\?#]*"), re.compile(r"[^/?#]*")
 _IGNORED = re.compile(r"[\t\r\n]")
 _NUMBER = re.compile(r"0[xX][0-9A-Fa-f]*|[0-9]+")
@@ -64,6 +66,11 @@ def files_of(text: str) -> tuple[str, ...]:
 
 def hosts_of(text: str) -> tuple[str, ...]:
     """Lower case, no user, no port, names of other scripts as they are on the wire, numbers as dotted addresses. Empty: nobody can tell."""
+    usual = _USUAL.match(text)
+    return (usual[1],) if usual is not None and len(usual[1]) <= _LONGEST else _looked_into(text)
+
+
+def _looked_into(text: str) -> tuple[str, ...]:
     plain = _IGNORED.sub("", _unwrapped(text))
     scheme = _SCHEME.match(plain) if is_address(plain) else None
     plain = plain[scheme.end() :].lstrip("/\\") if scheme else plain.removeprefix("//")
