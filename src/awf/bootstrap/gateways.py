@@ -16,7 +16,7 @@ from awf.bootstrap.footing import FirmPins, Footing
 from awf.domain.errors import AwfError, InvalidWorkflowError
 from awf.domain.own_variables import handed_on
 from awf.domain.problem import as_note, suggest
-from awf.domain.redaction import Masker
+from awf.domain.redaction import Masker, secret_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -45,6 +45,7 @@ __all__ = ["GatewayHouse", "gateway_path", "gateways_of"]
 
 _AWAKE_SECONDS = 0.0002  # longer than a processor takes to wake up, twice
 _log = logging.getLogger("awf.gateway")
+_LONG = 12  # characters that a secret has which is no word
 _ADDRESS = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?")
 
 
@@ -80,7 +81,10 @@ class GatewayHouse:
         self._serving = serving
         self._shadow = shadow
         self._pins: tuple[str, PinStore] | None = None
-        self._of_the_file = Masker()
+        self._kept_from_pins = Masker()
+        for name, value in secret_values(app.environment).items():
+            if _is_no_word(value):
+                self._kept_from_pins.add(name, value)
         self._gateway: Gateway | None = None
         self._hears = False  # of labels that change
         self._told: set[Problem] = set()
@@ -111,7 +115,7 @@ class GatewayHouse:
         )
         for name, value in loaded.secrets.items():
             self._app.masker.add(name, value)
-            self._of_the_file.add(name, value)
+            self._kept_from_pins.add(name, value)
         self._digest = digest
         return _shadowed(loaded.file) if self._shadow else loaded.file
 
@@ -290,7 +294,7 @@ class GatewayHouse:
 
             path = self._pins_path(self.file)
             firm = FirmPins(FilePins(path), functools.partial(self._check_footing, path))
-            pins = CleanPins(firm, self._app.publishing, Publishing(self._of_the_file))
+            pins = CleanPins(firm, self._app.publishing, Publishing(self._kept_from_pins))
             self._pins = self.file.pinning.file, pins
         return self._pins[1]
 
@@ -405,6 +409,11 @@ class GatewayHouse:
                 walls.check(server.sandbox)
         self.walls = walls  # of servers that are started from now on
         return file
+
+
+def _is_no_word(secret: str) -> bool:
+    """Such as a server could use of something else: then it would be another one in each environment."""
+    return len(secret) >= _LONG and not secret.isalpha()
 
 
 def _digest(path: str) -> str:
