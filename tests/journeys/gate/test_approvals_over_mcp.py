@@ -73,8 +73,9 @@ def state_of(answer) -> str:
 def test_a_client_of_the_newer_era_calls_again_with_the_answer_which_is_good_for_that_call(opened, noted):
     client = opened().client
     state = state_of(client.call("mail", ANN, capabilities=FORMS))
-    # Nobody here has said this one, so it is for the server, and belongs to what would be approved.
-    assert state_of(again(client, "awf-approval-approval_0123456789abcdef")) != state
+    assert (
+        state_of(again(client, "awf-approval-approval_0123456789abcdef")) != state
+    )  # of nobody here: another call
     assert state_of(again(client, state, headers={"X-AWF-Context": "other"})) != state
     assert state_of(again(client, state, arguments={"to": "mallory"})) != state
     assert noted("mail") == []
