@@ -264,7 +264,7 @@ class ToolRules:
 
 _TOO_MUCH = Decision(
     verdict="deny",
-    reason="The arguments name more files and hosts than can be judged.",
+    reason="The arguments name more files and hosts than can be judged, or one of which nobody can tell what programs make of it.",
     code="policy:arguments_too_large",
 )
 
