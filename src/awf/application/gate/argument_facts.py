@@ -112,7 +112,7 @@ class _Walk:
                 return
             if isinstance(value, dict):
                 nodes += len(value)
-                kinds = kinds_below(kind, value) if kind in _INHERITED else None
+                kinds = kinds_below(kind, value) if kind is not _OTHER and kind in _INHERITED else None
                 for key, inner in value.items():
                     name = key if isinstance(key, str) else ""
                     below = kind_of(name) if kinds is None else self._below(kind, name, inner, kinds)
