@@ -23,7 +23,10 @@ _SWEEP_SECONDS = 1.0
 _RETRY_SECONDS = 5.0
 _REJOIN_SECONDS = 5.0
 _LEAVE_SECONDS = (
-    10.0  # for what DBOS still writes down when the runs have ended: without a database it tries for ever
+    10.0  # for runs to be left, and what DBOS still writes down then: without a database it tries for ever
+)
+_LEAST_SECONDS = (
+    5.0  # the same from the moment that no run is left; with a silent database that alone takes 15 s
 )
 _LOCK, _NAME_LOCK = "worker", "worker name"
 _log = logging.getLogger("awf.worker")
@@ -218,11 +221,13 @@ class FleetWorker:
             task.cancel()
         stopping = _aside(_stop_taking, int(seconds + _LEAVE_SECONDS))
         await self._all_ended(seconds, hurry)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _LEAVE_SECONDS
         self._locks.hurry()
         if self._active:
             leave()
             await asyncio.wait(set(self._active))
-        await self._leave_queue(stopping, *ending)
+        await self._leave_queue(max(until, loop.time() + _LEAST_SECONDS), stopping, *ending)
         await self._locks.let_go(_LOCK, self._executor)
         await self._locks.let_go(_NAME_LOCK, self._plan.name)
 
@@ -233,10 +238,10 @@ class FleetWorker:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(hurry.wait(), 0.05)
 
-    async def _leave_queue(self, *stopping: asyncio.Future[None]) -> None:
+    async def _leave_queue(self, until: float, *stopping: asyncio.Future[None]) -> None:
         """What is not done in time is gone on without: those who sweep see to it."""
         try:
-            async with asyncio.timeout(_LEAVE_SECONDS):
+            async with asyncio.timeout_at(until):
                 for error in await asyncio.gather(*stopping, return_exceptions=True):
                     if isinstance(error, Exception):
                         _log.warning("the queue was not left as it should be: %s", error)
