@@ -95,9 +95,12 @@ class QuickCalls:
             gate, tool = offer.gated
             timeout = tool.timeout
             is_coarse = timeout is None or timeout >= _COARSE or timeout >= max(0.4, server.config.patience)
-            if not is_coarse or offer.by_headers or not params.keys() <= KNOWN:
+            if not is_coarse or offer.by_headers:
                 return None
-            params = exchange.made_plain(params)
+            if len(params) != 2 or "arguments" not in params or exchange.meta or not client.guarded:
+                if not params.keys() <= KNOWN:  # more than its name and those
+                    return None
+                params = exchange.made_plain(params)
             origin = self._origins.of(client, exchange.headers)
             turnstile = gate.turnstile
             departing, looks = self._departing, 0 if self._turn is None else self._turn.looks

@@ -63,10 +63,7 @@ class ValueIndex:
     def may_hold(self, data: bytes) -> bool:
         """Whether any of the texts is in there."""
         size = len(data) // _WIDTH
-        glances = self._glances.get(size)
-        if glances is None:
-            glances = self._glances_at(size)
-        for is_spared, taken, grams in glances:
+        for is_spared, taken, grams in self._glances.get(size) or self._glances_at(size):
             if not is_spared(taken(data)) and any(text in data for text in self._owned(grams, data)):
                 return True
         return any(text in data for text in self._short) if self._short else False

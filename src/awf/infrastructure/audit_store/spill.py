@@ -1,7 +1,7 @@
 """Spill files: where entries are safe at once, before they have a place in the chain.
 
 Each writer has its own, named `WRITER-NUMBER.spill`, and holds a lock on it while it lives (the kernel gives it back however
-the writer ends). The room for its lines is reserved on the disk and mapped into memory (mapped.py): adding a line is a copy, which
+the writer ends). The room for its lines is reserved on the disk and mapped into memory (mapped_file.py): adding a line is a copy, which
 survives the end of the process. What lies behind the last line is zeros. The first byte of a line is written last, so that half a
 line is none. A line is a checksum, the entry, and a line end; those of plain calls say less (call_form.py).
 """
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from awf.domain.audit import AuditUnavailable
-from awf.infrastructure.audit_store.mapped import Mapped
+from awf.infrastructure.mapped_file import Mapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,56 +1,75 @@
 """A mark that all processes share: whoever has changed the store makes it another one.
 
-It is the size of a file, which grows by a byte with each change: nothing tells it at a lower price that is safe, and so it can
-be asked for with every call. It only says that something has changed; one that is missing (its writer was killed, or is a
-program that knows nothing of it) is made up for by a look into the store.
+It is a few bytes of a file, mapped into memory, so that it can be looked at with every call: to ask the system anything takes
+ten times as long. It only says that something has changed; one that is missing (its writer was killed, or is a program that
+knows nothing of it) is made up for by a look into the store.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from functools import partial
+from typing import TYPE_CHECKING
 
-__all__ = ["Stamp"]
+from awf.infrastructure.mapped_file import Mapped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["NO_MARK", "Stamp"]
+
+_SIZE = 8
+NO_MARK = bytes(_SIZE)  # nobody could write one; or somebody has cut the file short
 
 
 class Stamp:
+    """`look()` gives the mark. It raises `ValueError` when this is closed."""
+
+    look: Callable[[], bytes]
+
     def __init__(self, path: str) -> None:
         """Raises `OSError`."""
         self._path = path
-        self._open()
+        self._use(*_opened(path))
 
-    def _open(self) -> None:
-        self._use(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
-        if not self.look():
+    def _use(self, handle: int, memory: Mapped) -> None:
+        self._handle, self._memory = handle, memory
+        self.look = partial(memory.__getitem__, slice(_SIZE))
+        if self.look() == NO_MARK:
             self.change()
 
-    def _use(self, handle: int) -> None:
-        """`look()` gives the mark. Nothing is mapped into memory: a file that somebody cuts short must not end the process.
-
-        It raises `OSError`, and always when this is closed.
-        """
-        self._handle = handle
-        self.look = partial(os.lseek, handle, 0, os.SEEK_END)
-
     def renewed(self) -> bool:
-        """Whether there is another file now, which others use where somebody has removed this one. Raises `OSError`."""
-        try:
-            if os.path.samestat(os.stat(self._path), os.fstat(self._handle)):
+        """Whether there is another file now, which others use where somebody has removed this one, or has cut it. Raises `OSError`."""
+        with contextlib.suppress(FileNotFoundError):
+            if not self._memory.cut and os.path.samestat(os.stat(self._path), os.fstat(self._handle)):
                 return False
-        except FileNotFoundError:
-            pass
+        there = _opened(self._path)
         self.close()
-        self._open()
+        self._use(*there)
         return True
 
     def change(self) -> None:
         """What was written is safe in any case; without the mark others see it a moment later."""
         with contextlib.suppress(OSError):
-            os.write(self._handle, b".")
+            os.pwrite(self._handle, os.urandom(_SIZE), 0)  # not into the memory, where a full disk is a signal
 
     def close(self) -> None:
-        handle = self._handle
-        self._use(-1)
+        self._memory.close()
+        handle, self._handle = self._handle, -1
         if handle >= 0:
             os.close(handle)
+
+
+def _opened(path: str) -> tuple[int, Mapped]:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if os.fstat(handle).st_size < _SIZE:
+            os.ftruncate(handle, _SIZE)
+        return handle, Mapped(handle, _SIZE)
+    except BaseException as error:
+        os.close(handle)
+        if isinstance(error, ValueError):  # somebody cuts it at this very moment
+            raise OSError(errno.EIO, "it was cut short", path) from error
+        raise

@@ -13,7 +13,7 @@ from math import inf
 from time import monotonic
 from typing import Literal, get_args
 
-from awf.infrastructure.gate_store.stamp import Stamp
+from awf.infrastructure.gate_store.stamp import NO_MARK, Stamp
 from awf.infrastructure.gate_store.trouble import unavailable
 
 __all__ = ["ChangeWatch", "Table"]
@@ -35,7 +35,7 @@ class ChangeWatch:
         except (sqlite3.Error, OSError) as error:
             raise unavailable(path, error) from error
         self._file = _identity(path)
-        self._mark = 0
+        self._mark = NO_MARK
         self._changes = 0
         self._until = -inf
         self._seen: int | None = None
@@ -50,9 +50,9 @@ class ChangeWatch:
         """Another number as soon as anything has changed. Raises as `version` does."""
         try:
             mark = self._stamp.look()  # first: what is changed meanwhile shows the next time
-        except OSError as error:
+        except ValueError as error:
             raise unavailable(self._path, "it was closed") from error
-        if mark != self._mark or not mark or monotonic() >= self._until:
+        if mark != self._mark or monotonic() >= self._until:
             self._look(mark)
         return self._changes
 
@@ -64,7 +64,7 @@ class ChangeWatch:
         self.changes()
         return self._counts[table]
 
-    def _look(self, mark: int) -> None:
+    def _look(self, mark: bytes) -> None:
         if _identity(self._path) != self._file:
             raise unavailable(self._path, "it was moved or replaced while it was in use")
         with contextlib.suppress(OSError):
@@ -86,7 +86,8 @@ class ChangeWatch:
             self._changes += 1
             self._seen = None
             return
-        self._mark, self._until = mark, monotonic() + _LOOK_SECONDS
+        self._mark = mark
+        self._until = -inf if mark == NO_MARK else monotonic() + _LOOK_SECONDS
 
     def close(self) -> None:
         self._until = -inf

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from awf.infrastructure.audit_store.mapped import Mapped
+from awf.infrastructure.mapped_file import Mapped
 
 SIZE = 1 << 16
 
@@ -64,7 +64,7 @@ def test_in_whichever_thread_it_happens_and_of_whichever_of_several_files(file, 
 
 FOREIGN = """
 import mmap, os, sys
-from awf.infrastructure.audit_store.mapped import Mapped
+from awf.infrastructure.mapped_file import Mapped
 handles = [os.open(name, os.O_RDWR | os.O_CREAT) for name in sys.argv[1:]]
 for handle in handles:
     os.ftruncate(handle, 1 << 16)
