@@ -53,7 +53,11 @@ def canonical_line(value: Mapping[str, Any]) -> bytes:
         encoded = _encode(value)
     except Exception:  # noqa: BLE001  as above
         return _exact(value)
-    return encoded if _needs_no_look(encoded) else canonical(value)
+    for one in value.values():
+        if type(one) is not str:
+            return encoded if _needs_no_look(encoded) else canonical(value)
+    # Only texts, as most arguments are.
+    return encoded if encoded.isascii() and _DOLLAR not in encoded else canonical(value)
 
 
 def canonical_lines(values: Sequence[Mapping[str, Any]]) -> tuple[bytes, list[bytes]]:
