@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import operator
 import os
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["NO_MARK", "Stamp"]
 
 _SIZE = 8
+_mark_in = operator.itemgetter(slice(_SIZE))
 NO_MARK = bytes(_SIZE)  # nobody could write one; or somebody has cut the file short
 
 
@@ -36,7 +38,7 @@ class Stamp:
 
     def _use(self, handle: int, memory: Mapped) -> None:
         self._handle, self._memory = handle, memory
-        self.look = partial(memory.__getitem__, slice(_SIZE))
+        self.look = partial(_mark_in, memory)
         if self.look() == NO_MARK:
             self.change()
 
