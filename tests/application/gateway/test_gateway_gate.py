@@ -588,6 +588,47 @@ async def test_a_server_that_asks_something_itself_is_not_mistaken_for_the_gate(
     assert said(await visitor.ask("tools/call", {"name": "greet", **reply})) == "hello"
 
 
+@pytest.mark.parametrize("kept", ["", ".e30", ".!", ".bm8", ".W10=", ".ü"])
+async def test_what_is_no_state_of_a_server_in_a_state_of_ours_is_left_out(gated, kept):
+    house = await gated()
+    visitor = await house.modern(capabilities=FORMS)
+    assert said(await visitor.ask("tools/call", again(await question(visitor) + kept))) == "sent"
+
+
+async def test_a_server_that_asks_as_well_gets_its_answer_when_a_person_has_allowed_that(house, gate):
+    """Each of the two is asked about by itself, and a client sends what belongs to the latest question only."""
+    asked = {
+        "resultType": "input_required",
+        "requestState": "where I was",
+        "inputRequests": {"to": {"method": "elicitation/create", "params": {"message": "To whom?"}}},
+    }
+    heard = []
+
+    def send(request):
+        heard.append({key: request.params.get(key) for key in ("requestState", "inputResponses")})
+        return text("sent") if "inputResponses" in request.params else asked
+
+    mail = MemoryServer(modern=True).tool("send", send)
+    opened = await house(gate=gate, file={"policy": ASK_MAIL}, mail=mail)
+    visitor = await opened.modern(capabilities=FORMS)
+    state = await question(visitor)
+    from_server = await visitor.ask("tools/call", again(state))
+    assert from_server["inputRequests"] == asked["inputRequests"]
+    reply = {"to": {"action": "accept", "content": {"name": "bob"}}}
+    call = {"name": "send", "arguments": ANN}
+    answer = {**call, "requestState": from_server["requestState"], "inputResponses": reply}
+    second = await visitor.ask("tools/call", answer)
+    assert second["inputRequests"]["approval"]["params"]["message"].count("bob")
+    no_state = second["requestState"].partition(".")[0]
+    assert (await visitor.ask("tools/call", again(no_state)))["resultType"] == "input_required"
+    assert len(heard) == 1
+    assert said(await visitor.ask("tools/call", again(second["requestState"]))) == "sent"
+    assert heard == [
+        {"requestState": None, "inputResponses": None},
+        {"requestState": "where I was", "inputResponses": reply},
+    ]
+
+
 async def test_what_a_new_server_asks_an_old_client_comes_without_known_secrets(house, gate):
     gate.masker.add("KEY", "sk-live-0123456789")
     wanted = {"method": "elicitation/create", "params": {"message": "Is it sk-live-0123456789?"}}

@@ -152,6 +152,9 @@ async def test_what_is_good_anywhere_or_named_already_is_left_alone(register):
         assert one.mark(result) is result
     assert other.home_of({"requestState": parked}) == one.id
     assert other.home_of({"requestState": "awf-approval-approval_1"}) == ""
+    with_state_of_server = one.mark({"requestState": "awf-approval-approval_1.e30="})
+    assert other.home_of(with_state_of_server) == one.id
+    assert one.unmark(with_state_of_server) == {"requestState": "awf-approval-approval_1.e30="}
     for plain in ({"content": []}, msgspec.Raw(b"{}"), {"nextCursor": None}, {"requestState": 5}):
         assert one.mark(plain) is plain
     for odd in ({}, {"cursor": 5}, {"requestState": None}, {"requestState": ["awf-at-"]}):

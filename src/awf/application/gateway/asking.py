@@ -1,13 +1,17 @@
 """Asking the person behind an MCP client whether a call may happen.
 
 A client of the older era is asked while its call waits. One of the newer era gets the question as the answer to its call, and
-calls again with what its person said; the state that goes with it is only the approval's id, which is worth nothing
-with other arguments, in another context, or twice.
+calls again with what its person said; the state that goes with it is the approval's id, which is worth nothing with other
+arguments, in another context, or twice. Where the call was itself the answer to a question of its server, the state holds that
+as well: a client only sends what belongs to the latest question.
 """
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from awf.application.gate.origin import NeedsInput, Said
 from awf.domain.mcp import RpcError
@@ -21,12 +25,13 @@ if TYPE_CHECKING:
     from awf.application.gateway.client import Exchange
     from awf.domain.approval import Approval
 
-__all__ = ["ClientAsking", "answer_of", "question_of"]
+__all__ = ["ClientAsking", "answer_of", "holds_more", "question_of"]
 
 METHOD = "elicitation/create"
 STATE = "awf-approval-"
 KEY = "approval"
 _ELICITATION = "elicitation"
+_OF_QUESTIONS = ("requestState", "inputResponses")
 
 
 class ClientAsking:
@@ -86,14 +91,30 @@ def _form(approval: Approval) -> dict[str, Any]:
     }
 
 
-def question_of(approval: Approval) -> dict[str, Any]:
+def question_of(approval: Approval, params: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to a call of the newer era that has to be approved first."""
     asked = {"method": METHOD, "params": _form(approval)}
-    return {
-        "resultType": "input_required",
-        "inputRequests": {KEY: asked},
-        "requestState": f"{STATE}{approval.approval_id}",
-    }
+    state, kept = f"{STATE}{approval.approval_id}", _of_questions(params)
+    if kept:
+        state += f".{urlsafe_b64encode(msgspec.json.encode(kept)).decode()}"
+    return {"resultType": "input_required", "inputRequests": {KEY: asked}, "requestState": state}
+
+
+def holds_more(state: str) -> bool:
+    """Whether a server's state is in it."""
+    return state.startswith(STATE) and "." in state
+
+
+def _of_questions(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: params[key] for key in _OF_QUESTIONS if key in params}
+
+
+def _kept(encoded: str) -> dict[str, Any]:
+    """Whatever a client makes of it, the gate goes by what comes out."""
+    try:
+        return _of_questions(msgspec.json.decode(urlsafe_b64decode(encoded), type=dict[str, Any]))
+    except (ValueError, RecursionError):
+        return {}
 
 
 def said_in(answer: Mapping[str, Any], origin: Origin) -> Said:
@@ -116,10 +137,10 @@ async def answer_of(
     state, answers = params.get("requestState"), params.get("inputResponses")
     if not isinstance(state, str) or not state.startswith(STATE):
         return params, gated
-    approval_id = state.removeprefix(STATE)
+    approval_id, _, kept = state.removeprefix(STATE).partition(".")
     if not await gated.gate.asked(approval_id, gated.origin):
         return params, gated  # of a gateway behind this one, or made up
-    plain = {key: value for key, value in params.items() if key not in {"requestState", "inputResponses"}}
+    plain = {key: value for key, value in params.items() if key not in _OF_QUESTIONS} | _kept(kept)
     given = answers.get(KEY) if isinstance(answers, dict) else None
     if isinstance(given, dict) and gated.gate.asks_clients and _takes_forms(exchange.client.capabilities):
         said = said_in(given, gated.origin)

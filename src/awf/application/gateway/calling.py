@@ -119,7 +119,7 @@ class ToolCalls:
                 reason = self._pipeline.observers.masker.mask(result.text)
         except NeedsInput as question:
             outcome, code, reason = "refused", "INPUT_REQUIRED", "A person is asked first."
-            return question_of(question.approval)
+            return question_of(question.approval, params)
         finally:
             self._book.ended(entry, outcome, code, reason)
         if objection is not None:

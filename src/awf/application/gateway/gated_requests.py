@@ -135,7 +135,7 @@ class GatedRequests:
         try:
             result = await gate.through(gated, subject, CallContext(call_id=self._new_id()), carry_out)
         except NeedsInput as question:
-            return question_of(question.approval)
+            return question_of(question.approval, params)
         assert result.raw is not None
         return result.raw
 

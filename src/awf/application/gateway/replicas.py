@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from awf.application.gateway.asking import STATE as APPROVAL
+from awf.application.gateway.asking import holds_more
 from awf.application.gateway.parking import MARK as PARKED
 from awf.application.gateway.parking import state_name
 from awf.application.running.tasks import spawn
@@ -73,7 +74,7 @@ class Replicas:
         if type(result) is msgspec.Raw:
             return result
         state, cursor = result.get("requestState"), result.get("nextCursor")
-        if isinstance(state, str) and not state.startswith(_OWN_STATES):
+        if isinstance(state, str) and (holds_more(state) or not state.startswith(_OWN_STATES)):
             result = {**result, "requestState": f"{_AT}{self.id}.{state}"}
         if isinstance(cursor, str):
             result = {**result, "nextCursor": f"{_AT}{self.id}.{cursor}"}
