@@ -75,10 +75,7 @@ class QuickCalls:
     def begin(
         self, offer: Offer, exchange: Exchange, params: dict[str, Any], arguments: dict[str, Any], tell: Tell
     ) -> QuickCall | None:
-        """Send it at once. None where there is more to do than that: nothing has happened then, and `call` is the way.
-
-        It is checked and recorded like any other; what has to be asked before it goes out needs the other way.
-        """
+        """Send it at once, checked and recorded. None where there is more to do, or somebody to ask: nothing has happened then."""
         if not self._pipeline.in_two_steps or "requestState" in params or "progressToken" in exchange.meta:
             return None
         client, published, server = exchange.client, offer.published, offer.server
@@ -95,11 +92,10 @@ class QuickCalls:
             gate, tool = offer.gated
             timeout = tool.timeout
             is_coarse = timeout is None or timeout >= _COARSE or timeout >= max(0.4, server.config.patience)
-            if not is_coarse or offer.by_headers:
+            is_bare = len(params) == 2 and "arguments" in params and not exchange.meta and client.guarded
+            if not is_coarse or offer.by_headers or not (is_bare or params.keys() <= KNOWN):
                 return None
-            if len(params) != 2 or "arguments" not in params or exchange.meta or not client.guarded:
-                if not params.keys() <= KNOWN:  # more than its name and those
-                    return None
+            if not is_bare:
                 params = exchange.made_plain(params)
             origin = self._origins.of(client, exchange.headers)
             turnstile = gate.turnstile
