@@ -55,9 +55,8 @@ class Stamp:
     def change(self) -> None:
         """What was written is safe in any case; without the mark others see it a moment later."""
         with contextlib.suppress(OSError):
-            os.pwrite(
-                self._handle, os.urandom(_SIZE), 0
-            )  # not into the memory, where a full disk is a signal
+            # Not into the memory, where a full disk is a signal.
+            os.pwrite(self._handle, os.urandom(_SIZE), 0)
 
     def close(self) -> None:
         self._memory.close()
