@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
-from mcpserver.errors import OwnError, PeerError, ProtocolError, ToolError, UnknownToolError
+from mcpserver.errors import NotJsonError, OwnError, PeerError, ProtocolError, ToolError, UnknownToolError
 from mcpserver.framing import encode
 from mcpserver.messages import CALL, INVALID_PARAMS
 from mcpserver.tools import Call, Result, failed, result_of
@@ -83,11 +83,13 @@ def _called(session: Session, request: Request, result: Result) -> tuple[dict[st
     try:
         reply = session.called(request, result)
         return reply, encode(reply)
+    except NotJsonError as error:
+        log.warning("tool %s gave a result that cannot be written as JSON: %s", request.name, error)
     except Exception:
-        log.exception("tool %s gave a result that cannot be written as JSON", request.name)
-        told = ToolError("The tool ran, but gave a result that cannot be written as JSON.")
-        reply = session.called(request, failed(told))
-        return reply, encode(reply)
+        log.exception("the result of tool %s could not be told", request.name)
+    told = ToolError("The tool ran, but gave a result that cannot be written as JSON.")
+    reply = session.called(request, failed(told))
+    return reply, encode(reply)
 
 
 def _refused(session: Session, request: Request, error: ProtocolError) -> tuple[dict[str, Any], bytes]:

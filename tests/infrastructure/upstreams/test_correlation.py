@@ -52,6 +52,45 @@ async def test_an_answer_to_nobody_is_dropped(correlation, number):
     assert not call.answer.done()
 
 
+DEEP = b"[" * 5_000 + b"]" * 5_000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":1,"result":{"n":%b}}',
+        b' { "result" : {"n":%b, "a":"}]"} , "id" : 1 , "jsonrpc" : "2.0" } ',
+        b'{"x":"\\"{[","result":[%b],"id":1}',
+    ],
+)
+async def test_whoever_waits_for_an_answer_that_is_nested_too_deeply_is_told(correlation, line):
+    call = correlation.begin("a", {})
+    assert frames.plain_answer(line % DEEP) is None
+
+    for message in frames.messages_in(line % DEEP):
+        correlation.receive(message)
+
+    reason = call.answer.exception()
+    assert isinstance(reason, RpcError)
+    assert "nested too deeply" in reason.message
+
+
+@pytest.mark.parametrize(
+    "line", [b"%b", b'{"method":"a","params":%b}', b'{"id":1,"method":"a","params":%b}', b'{"id":1,"n":%b']
+)
+def test_what_is_nested_too_deeply_and_no_answer_is_not_read(line):
+    assert frames.messages_in(line % DEEP) is None
+
+
+async def test_what_is_nested_too_deeply_cannot_be_sent(correlation):
+    value: dict[str, object] = {}
+    for _ in range(5_000):
+        value = {"a": value}
+    for writing in (frames.reply, frames.notification, correlation.begin):
+        with pytest.raises(RpcError, match="nested too deeply"):
+            writing("a", value)
+
+
 async def test_a_late_answer_is_dropped(correlation):
     call = correlation.begin("a", {})
     assert correlation.forget(call)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 
 import pytest
 
@@ -253,29 +254,32 @@ def test_numbers_of_any_size_in_arguments_reach_the_server(shared):
     assert shared.client.call("bad__echo", given).result["_meta"]["given"] == given
 
 
-@pytest.mark.parametrize("depth", [100, 300, 500, 700, 900])
-def test_deep_nesting_passes_or_is_refused_in_both_directions(shared, depth):
-    nested = "[" * depth + "]" * depth
-    line = f'{{"jsonrpc":"2.0","id":"$ID","result":{{"content":[],"structuredContent":{{"n":{nested}}}}}}}'
-    answer = shared.client.call("bad__write", {"lines": [line], "silent": True})
-    assert answer.status in {200, 400}
-    assert "result" in answer.last or answer.error["message"]
-    body, headers = _modern_call("bad__echo", f'{{"text":"x","n":{nested}}}')
-    answer = shared.client.post(body, headers=headers)
-    assert answer.status in {200, 400}
-    assert "result" in answer.last or answer.error["message"]
-    shared.is_well("bad__echo")
+@pytest.fixture(params=["bare", "gated"])
+def deep(request, opened, stage):
+    gate = {"audit": {"enabled": True}} if request.param == "gated" else {}
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(10_000)  # so that the client can follow whatever it gets
+    yield opened({"mcpServers": {"bad": stage.villain(timeout="30s")}, **gate})
+    sys.setrecursionlimit(limit)
 
 
-def test_nesting_that_nobody_can_read_is_refused_or_times_out(opened, stage):
-    house = opened({"mcpServers": {"bad": stage.villain(timeout="2s")}})
-    nested = "[" * 5000 + "]" * 5000
-    line = f'{{"jsonrpc":"2.0","id":"$ID","result":{{"content":[],"structuredContent":{{"n":{nested}}}}}}}'
-    is_error(house.client.call("write", {"lines": [line], "silent": True}), "did not answer within 2 s")
-    body, headers = _modern_call("echo", f'{{"text":"x","n":{nested}}}')
-    answer = house.client.post(body, headers=headers)
-    assert (answer.status, answer.error["code"]) == (400, -32700)
-    house.is_well()
+@pytest.mark.parametrize("depths", [(100, 300, 500, 700, 900), range(940, 1000, 2), (5_000, 100_000)])
+def test_deep_nesting_passes_or_is_refused_at_once_in_both_directions(deep, depths):
+    """Where it is too deep for some of what there is to do, too: nobody waits, and nothing fails in a way not thought of."""
+    session = deep.client.session()
+    for depth in depths:
+        nested = "[" * depth + "]" * depth
+        result = f'"result":{{"content":[],"structuredContent":{{"n":{nested}}}}}'
+        for line in (f'{{"jsonrpc":"2.0","id":"$ID",{result}}}', f'{{{result},"id":"$ID","jsonrpc":"2.0"}}'):
+            for client in (deep.client, session):
+                answer = client.call("write", {"lines": [line], "silent": True})
+                assert answer.status == 200
+                assert "result" in answer.last or "nested too deeply" in answer.error["message"]
+                assert "result" not in answer.last or answer.result["structuredContent"]
+        body, headers = _modern_call("echo", f'{{"text":"x","n":{nested}}}')
+        answer = deep.client.post(body, headers=headers)
+        assert "result" in answer.last or "nested too deeply" in answer.error["message"]
+    deep.is_well()
 
 
 def _modern_call(tool, arguments):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from awf.application.gateway.eras import crossed_error, crossed_result, upstream_meta
-from awf.domain.mcp import RpcError
+from awf.domain.mcp import INTERNAL_ERROR, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,7 +116,7 @@ class Forwarding:
             result = await server.request(exchange, method, params, headers=headers, lane=lane)
             if result.get("resultType") != "input_required":
                 return result
-        raise RpcError(-32603, f'MCP server "{server.name}" asks for more and more input.')
+        raise RpcError(INTERNAL_ERROR, f'MCP server "{server.name}" asks for more and more input.')
 
     async def _parked(
         self,

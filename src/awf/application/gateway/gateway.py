@@ -30,7 +30,14 @@ from awf.application.gateway.watching import Watching
 from awf.application.running.tasks import spawn
 from awf.application.tools.pipeline import CallPipeline
 from awf.domain.errors import AwfError
-from awf.domain.mcp import INVALID_PARAMS, LEGACY_VERSIONS, METHOD_NOT_FOUND, MODERN_VERSIONS, RpcError
+from awf.domain.mcp import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    LEGACY_VERSIONS,
+    METHOD_NOT_FOUND,
+    MODERN_VERSIONS,
+    RpcError,
+)
 from awf.domain.problem import suggest
 
 if TYPE_CHECKING:
@@ -169,12 +176,12 @@ class Gateway:
                     raise
         except AwfError as error:
             text = self._masker.mask(f"{error.message} {error.hint}".strip())
-            raise RpcError(-32603, text, {"code": error.code}) from error
+            raise RpcError(INTERNAL_ERROR, text, {"code": error.code}) from error
         except RpcError:
             raise
         except Exception as error:
             _log.exception("%s failed", method[:200])
-            raise RpcError(-32603, "Internal error: the gateway failed on this request.") from error
+            raise RpcError(INTERNAL_ERROR, "Internal error: the gateway failed on this request.") from error
         finally:
             self._vigil.keep()
 
@@ -387,7 +394,7 @@ class Gateway:
         """Until the client leaves. What it hears goes along the exchange."""
         wanted = params.get("notifications")
         if len(self.hub.listeners) >= MOST_LISTENERS:
-            raise RpcError(-32603, "There are too many who listen already.")
+            raise RpcError(INTERNAL_ERROR, "There are too many who listen already.")
         if not isinstance(wanted, dict):
             raise RpcError(INVALID_PARAMS, "Invalid params: notifications must be an object")
         kinds = {

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from awf.application.gateway.forwarding import asks
 from awf.application.running.tasks import spawn
-from awf.domain.mcp import RpcError
+from awf.domain.mcp import INTERNAL_ERROR, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
@@ -162,14 +162,14 @@ class QuickCall:
             outcome = objection
         except Exception:  # noqa: BLE001  whoever waits must get an answer
             _log.exception("the answer of %s could not be passed on", self.offer.tool.name)
-            outcome = RpcError(-32603, _FAILED)
+            outcome = RpcError(INTERNAL_ERROR, _FAILED)
         finally:
             self._pending = None
             self.leave(outcome)
 
     def fail(self) -> None:
         self._pending = None
-        self.leave(RpcError(-32603, _FAILED))
+        self.leave(RpcError(INTERNAL_ERROR, _FAILED))
 
     def fail_unless_left(self) -> None:
         """Whoever waits must get an answer, and only one."""
@@ -215,7 +215,7 @@ class QuickCall:
             outcome = self._host.concluded(self, raw, reason)
         except Exception:  # noqa: BLE001  whoever waits must get an answer
             _log.exception("the answer of %s could not be passed on", self.offer.tool.name)
-            outcome = RpcError(-32603, _FAILED)
+            outcome = RpcError(INTERNAL_ERROR, _FAILED)
         if isinstance(outcome, _TOLD):
             self.leave(outcome)
         else:
@@ -228,7 +228,7 @@ class QuickCall:
             outcome = await rest
         except Exception:  # noqa: BLE001  whoever waits must get an answer
             _log.exception("the answer of %s could not be passed on", self.offer.tool.name)
-            outcome = RpcError(-32603, _FAILED)
+            outcome = RpcError(INTERNAL_ERROR, _FAILED)
         finally:
             self.leave(outcome)
 

@@ -148,14 +148,17 @@ class McpClient:
         headers: Mapping[str, str] | None = None,
         tag: object = None,
     ) -> Begun | None:
-        """Send it at once where there is a connection. `done` is never called before this returns."""
+        """Send it at once where there is a connection, and it can be sent. `done` is never called before this returns."""
         channel = self._channel
         if channel is None or self.era is None or not channel.alive:
             return None
         if self._meta:
             self._add_meta(params)
         begun = Begun(self, channel, done)
-        begun.call = call = channel.correlation.begin(method, params, None, headers, tag, begun)
+        try:
+            begun.call = call = channel.correlation.begin(method, params, None, headers, tag, begun)
+        except RpcError:  # whoever may wait is told
+            return None
         if channel.begin(call):
             return begun
         channel.correlation.forget(call)

@@ -11,7 +11,7 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from awf.domain.mcp import METHOD_NOT_FOUND, RpcError
+from awf.domain.mcp import INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError
 from awf.infrastructure.upstreams import frames
 
 if TYPE_CHECKING:
@@ -186,13 +186,13 @@ def _deliver(call: Call, message: dict[str, Any], clean: Callable[[RpcError], Rp
     elif isinstance(result, dict):
         call.answer.set_result(result)
     else:
-        _settle(call, RpcError(-32603, "The answer has neither a result nor an error."))
+        _settle(call, RpcError(INTERNAL_ERROR, "The answer has neither a result nor an error."))
 
 
 def _rpc_error(error: dict[str, Any]) -> RpcError:
     code = error.get("code")
     message = error.get("message") or "The server gave no reason."
-    return RpcError(code if isinstance(code, int) else -32603, str(message), error.get("data"))
+    return RpcError(code if isinstance(code, int) else INTERNAL_ERROR, str(message), error.get("data"))
 
 
 def _settle(call: Call, reason: Exception) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import msgspec
 
-from awf.domain.mcp import Verbatim
+from awf.domain.mcp import INTERNAL_ERROR, INVALID_PARAMS, RpcError, Verbatim
 
 __all__ = ["error_reply", "messages_in", "notification", "plain_answer", "reply", "request"]
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
+_BEFORE_NESTED = re.compile(rb'\s*\{(?:[^"\[\]{}]|"[^"\\]*(?:\\.[^"\\]*)*")*', re.DOTALL)
 
 
 class _Answer(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -27,15 +29,29 @@ _decode_answer = msgspec.json.Decoder(_Answer).decode
 
 
 def request(number: int, method: str, params: dict[str, Any]) -> bytes:
-    return _encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+    """Raises `RpcError` for what is nested too deeply; so do those below."""
+    try:
+        return _encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+    except RecursionError:
+        raise _too_deep() from None
 
 
 def notification(method: str, params: dict[str, Any] | None = None) -> bytes:
-    return _encode({"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": params})})
+    try:
+        return _encode({"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": params})})
+    except RecursionError:
+        raise _too_deep() from None
 
 
 def reply(number: Any, result: dict[str, Any]) -> bytes:
-    return _encode({"jsonrpc": "2.0", "id": number, "result": result})
+    try:
+        return _encode({"jsonrpc": "2.0", "id": number, "result": result})
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def _too_deep() -> RpcError:
+    return RpcError(INVALID_PARAMS, "It is nested too deeply to be sent on.")
 
 
 def error_reply(number: Any, code: int, message: str, data: Any = None) -> bytes:
@@ -65,9 +81,23 @@ def messages_in(data: bytes) -> list[dict[str, Any]] | None:
     except (msgspec.DecodeError, UnicodeDecodeError):
         value = _leniently(data)
     except RecursionError:
-        return None
+        return _unread(data)
     found = value if isinstance(value, list) else [value]
     return found if found and all(map(_is_message, found)) else None
+
+
+def _unread(data: bytes) -> list[dict[str, Any]] | None:
+    """An answer that is nested deeper than we can follow: what stands around the nested tells who must not wait for it any more."""
+    before = _BEFORE_NESTED.match(data)
+    behind = max(data.rfind(b"]"), data.rfind(b"}", 0, data.rfind(b"}"))) + 1
+    try:
+        message = _decode(before.group() + b"null" + data[behind:]) if before else None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    if not isinstance(message, dict) or "id" not in message or "method" in message:
+        return None
+    error = {"code": INTERNAL_ERROR, "message": "The server's answer is nested too deeply to be read."}
+    return [{"id": message["id"], "error": error}]
 
 
 def _is_message(item: Any) -> bool:

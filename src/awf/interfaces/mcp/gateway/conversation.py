@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from awf.application.gateway.client import Exchange
 from awf.application.running.tasks import spawn
-from awf.domain.mcp import INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
+from awf.domain.mcp import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from awf.interfaces.mcp.gateway.messages import (
     checked_id,
     decoded,
@@ -136,7 +136,7 @@ class Conversation:
             return
         if len(self._open) >= MOST_OPEN:
             text = f"Too many requests at once: {MOST_OPEN} wait for their answers."
-            self._write(failure(request_id, RpcError(-32603, text)))
+            self._write(failure(request_id, RpcError(INTERNAL_ERROR, text)))
             return
         admitted: Passage | None = None
         if message["method"] == "tools/call":

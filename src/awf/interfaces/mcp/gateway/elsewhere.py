@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 from awf.application.running.tasks import spawn
 from awf.domain.errors import AwfError
-from awf.domain.mcp import INVALID_REQUEST, MODERN_VERSIONS, RpcError
+from awf.domain.mcp import INTERNAL_ERROR, INVALID_REQUEST, MODERN_VERSIONS, RpcError
 from awf.domain.ports.http_client import HttpFailure, HttpUnreachable
 from awf.domain.ports.http_server import ClientGone, HttpReply
 from awf.domain.ports.replicas import Replica
@@ -110,7 +110,7 @@ class Elsewhere:
             owner = await self._replicas.find(place.owner)
         except AwfError as error:
             text = f"It cannot be found out now which gateway this belongs to: {error.message}"
-            return _with(refusal(503, RpcError(-32603, text)), (("Retry-After", "1"),))
+            return _with(refusal(503, RpcError(INTERNAL_ERROR, text)), (("Retry-After", "1"),))
         if owner is None:
             return _over(place)
         try:
@@ -255,7 +255,7 @@ def _over(place: Place) -> HttpReply:
 def _broken(place: Place) -> HttpReply:
     what = "that has this session" if place.session else "at which this call waits"
     text = f"The gateway {what} went away in the middle of this request. Whether it was carried out is in the audit."
-    return refusal(502, RpcError(-32603, text))
+    return refusal(502, RpcError(INTERNAL_ERROR, text))
 
 
 def _with(reply: HttpReply, headers: tuple[tuple[str, str], ...]) -> HttpReply:

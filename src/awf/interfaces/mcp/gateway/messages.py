@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from awf.domain.mcp import INVALID_REQUEST, PARSE_ERROR, RpcError, Verbatim
+from awf.domain.mcp import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, RpcError, Verbatim
 from awf.domain.ports.http_server import HttpReply
 
 if TYPE_CHECKING:
@@ -34,8 +34,10 @@ def decoded(data: bytes) -> Any:
     """Raises `RpcError`."""
     try:
         return _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as reason:
-        raise RpcError(PARSE_ERROR, f"Parse error: {str(reason)[:200] or 'nested too deeply'}") from None
+    except RecursionError:
+        raise RpcError(PARSE_ERROR, "Parse error: nested too deeply") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as reason:
+        raise RpcError(PARSE_ERROR, f"Parse error: {str(reason)[:200]}") from None
 
 
 def success(request_id: Any, result: Any) -> bytes:
@@ -43,7 +45,12 @@ def success(request_id: Any, result: Any) -> bytes:
         return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode(request_id), result.written)
     if type(result) is msgspec.Raw:  # a list, kept as bytes
         return b"".join((b'{"jsonrpc":"2.0","id":', encode(request_id), b',"result":', result, b"}"))
-    return encode({"jsonrpc": "2.0", "id": request_id, "result": result})
+    try:
+        return encode({"jsonrpc": "2.0", "id": request_id, "result": result})
+    except RecursionError:
+        return failure(
+            request_id, RpcError(INTERNAL_ERROR, "The result is nested too deeply to be passed on.")
+        )
 
 
 def error_of(error: RpcError) -> dict[str, Any]:
