@@ -119,8 +119,11 @@ def test_a_new_place_for_pins_that_nobody_was_kept_from_is_refused(house, projec
     (project / ".awf" / "gateway.yaml").write_text(
         written(sandbox=sandbox, pinning={"file": "../pins/p.json"})
     )
-    with pytest.raises(AwfError, match=r"project/pins is not the folder"):
+    with pytest.raises(AwfError, match=r"project/pins was not kept from") as caught:
         here.read_again()
+    assert caught.value.code == "USER.SANDBOX.GATE_IN_REACH"
+    (project / ".awf" / "gateway.yaml").write_text(written(sandbox=sandbox))
+    assert [*here.read_again().servers] == ["one"]  # nobody has replaced anything
 
 
 @pytest.mark.parametrize("name", ["pins/deep/p.json", "../pins/p.json"])

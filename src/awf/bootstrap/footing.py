@@ -29,11 +29,13 @@ _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 class Footing:
     def __init__(self) -> None:
         self._held: list[int] = []  # open, so that the system gives their numbers to no other folder
+        self._known: set[str] = set()  # the files in them
         self.lost = ""  # the folder that is another one now
         weakref.finalize(self, _close, self._held)
 
     def hold(self, file: str) -> None:
         """The folders that it is read from, as they are now: before a program is started that may write around them."""
+        self._known.add(file)
         for folder in _folders(file):
             try:
                 self._held.append(os.open(folder, _FOLDER))
@@ -41,13 +43,20 @@ class Footing:
                 continue
 
     def check(self, files: Iterable[str], could_change: Callable[[str], bool]) -> None:
-        """After they were read. Raises `AwfError` where what was read is not to be trusted, once and for ever.
+        """After they were read. Raises `AwfError` where what was read is not to be trusted: of files that were, once and for ever.
 
         `could_change`: whether programs that may still be there were allowed to write in a folder, were it not kept.
         """
         if not self.lost:
-            folders = dict.fromkeys(folder for file in files for folder in _folders(file))
-            self.lost = next((one for one in folders if not self._is_held(one) and could_change(one)), "")
+            strange = [
+                (file, one)
+                for file in files
+                for one in _folders(file)
+                if not self._is_held(one) and could_change(one)
+            ]
+            self.lost = next((folder for file, folder in strange if file in self._known), "")
+            if strange and not self.lost:
+                raise _never_kept(strange[0][1])
         if self.lost:
             text = f"{self.lost} is not the folder that was there when the gateway started. Confined programs that run since may have changed what lies in it, so nothing is read from there."
             hint = "Stop the gateway, look at what stands in the folder, and start it again."
@@ -62,6 +71,14 @@ class Footing:
             if folder == below:
                 return False
         return True
+
+
+def _never_kept(folder: str) -> AwfError:
+    text = (
+        f"{folder} was not kept from the confined programs that run, so what lies in it cannot be relied on."
+    )
+    hint = "Leave the file where it was; or stop the gateway, look at what stands in the folder, and start it again."
+    return AwfError("USER.SANDBOX.GATE_IN_REACH", text, hint=hint)
 
 
 class FirmPins:

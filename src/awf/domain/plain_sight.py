@@ -12,7 +12,7 @@ from typing import Any
 
 from awf.domain.canonical import canonical
 
-__all__ = ["MOST", "shown_arguments", "spelled_out"]
+__all__ = ["MOST", "as_json", "shown_arguments", "spelled_out"]
 
 MOST = 4000  # characters of arguments
 _LONGEST = (1600, 800, 400, 200, 100)  # of one text in them, tried in turn
@@ -41,14 +41,14 @@ def shown_arguments(arguments: Any, most: int = MOST) -> str:
     """As JSON on one line. Of long texts the middle is left out, so that every argument is named."""
     shown = arguments
     for longest in _LONGEST:
-        text = _as_json(shown)
+        text = as_json(shown)
         if len(text) <= most and len(text := spelled_out(text)) <= most:
             return text
         shown = _shortened(arguments, longest)
-    return _without_middle(spelled_out(_as_json(shown)), most)
+    return _without_middle(spelled_out(as_json(shown)), most)
 
 
-def _as_json(value: Any) -> str:
+def as_json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
     except RecursionError:  # that form has no end of depth

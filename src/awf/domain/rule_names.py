@@ -6,10 +6,10 @@ may offer the tool tomorrow.
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from awf.domain.gateway_file import ANSWERED_HERE, REQUESTS
+from awf.domain.name_patterns import fits, is_pattern
 from awf.domain.problem import NodePath, Problem, suggest
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ __all__ = ["Offered", "unknown_names"]
 
 _CODE = "USER.GATEWAY.UNKNOWN_TOOL"
 _BUILTIN = "builtin"
-_PATTERN = frozenset("*?[")
 _NEARLY = 0.85  # how much two methods have in common, of which one is the other misspelt
 _ONCE_GATED = "subscriptions/listen"  # its resources are, one by one
 
@@ -45,11 +44,9 @@ def unknown_names(file: GatewayFile, offered: Offered) -> Iterator[Problem]:
 
 def _unknown(pattern: str, path: NodePath, offered: Offered, *, at_key: bool = False) -> Iterator[Problem]:
     server, _, tool = pattern.partition(":")
-    if pattern == "*" or any(
-        fnmatchcase(name, server) or fnmatchcase(server, name) for name in offered.unasked
-    ):
+    if pattern == "*" or any(fits(name, server) or fits(server, name) for name in offered.unasked):
         return
-    asked = [name for name in offered.asked if fnmatchcase(name, server)]
+    asked = [name for name in offered.asked if fits(name, server)]
     if any(_has(name, tool, pattern, offered.asked[name]) for name in asked):
         return
     message, hint = _words(pattern, asked, offered)
@@ -57,28 +54,24 @@ def _unknown(pattern: str, path: NodePath, offered: Offered, *, at_key: bool = F
 
 
 def _has(server: str, tool: str, pattern: str, tools: Collection[str]) -> bool:
-    if any(fnmatchcase(f"{server}:{one}", pattern) for one in tools):
+    if any(fits(f"{server}:{one}", pattern) for one in tools):
         return True
     return server != _BUILTIN and _may_be_method(server, tool, pattern)
 
 
 def _may_be_method(server: str, tool: str, pattern: str) -> bool:
     """Servers know methods of their own; they are taken on trust, unless one that we know was meant."""
-    if any(fnmatchcase(f"{server}:{one}", pattern) for one in REQUESTS):
+    if any(fits(f"{server}:{one}", pattern) for one in REQUESTS):
         return True
     if "/" not in tool or (tool in ANSWERED_HERE and tool != _ONCE_GATED):
         return False
-    return _is_pattern(tool) or not _meant_method(tool)
+    return is_pattern(tool) or not _meant_method(tool)
 
 
 def _meant_method(tool: str) -> str:
     import difflib  # late: most files have no mistakes
 
     return next(iter(difflib.get_close_matches(tool, REQUESTS, n=1, cutoff=_NEARLY)), "")
-
-
-def _is_pattern(text: str) -> bool:
-    return not _PATTERN.isdisjoint(text)
 
 
 def _words(pattern: str, asked: list[str], offered: Offered) -> tuple[str, str]:
@@ -91,13 +84,13 @@ def _words(pattern: str, asked: list[str], offered: Offered) -> tuple[str, str]:
     elif server != _BUILTIN and tool in ANSWERED_HERE:
         said = f"The gateway answers `{tool}` itself, and asks no rule about it"
         hint = f"Rules are asked about: {', '.join(REQUESTS)}."
-    elif server == _BUILTIN and not _is_pattern(tool):
+    elif server == _BUILTIN and not is_pattern(tool):
         said = f"There is no built-in tool “{tool}”"
         known = f"There are: {', '.join(sorted(offered.asked[server]))}."
         hint = _hint(_meant(tool, [server], offered), known)
     else:
         said = f"The server “{server}” has no tool “{tool}”"
-        if _is_pattern(pattern):
+        if is_pattern(pattern):
             said = f"No tool here fits “{pattern}”"
         method = _meant_method(tool) if "/" in tool else ""
         close = f"{server}:{method}" if method else _meant(tool, asked, offered)

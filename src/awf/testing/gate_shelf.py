@@ -49,5 +49,5 @@ def facts_of(
     return tool_facts(tool_id, name, source, annotations, meta, override, keys or GateKeys(), **more)
 
 
-def rules_of(policy: Policy, facts: ToolFacts, schema: Any = None, around: Shelf | None = None) -> ToolRules:
-    return Decider(policy, LANGUAGE, around or Shelf()).prepare(facts, schema)
+def rules_of(policy: Policy, facts: ToolFacts, around: Shelf | None = None) -> ToolRules:
+    return Decider(policy, LANGUAGE, around or Shelf()).prepare(facts)

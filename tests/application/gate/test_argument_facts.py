@@ -14,8 +14,8 @@ ROOT = "/home/ada/project"
 FILES = ToolOverride(policy_action="file.write")
 
 
-def read(arguments, tool_id="fs:save", *, override=FILES, schema=None, around=None):
-    return ArgumentReader(facts_of(tool_id, override=override), schema, around or Shelf()).read(arguments)
+def read(arguments, tool_id="fs:save", *, override=FILES, around=None):
+    return ArgumentReader(facts_of(tool_id, override=override), around or Shelf()).read(arguments)
 
 
 @pytest.mark.parametrize(
@@ -212,17 +212,38 @@ def test_our_own_tools_work_in_the_root_when_they_are_given_no_folder():
     assert read({"path": "src"}, "builtin:Glob", override=None).paths == (f"{ROOT}/src",)
 
 
-def test_arguments_that_cannot_hold_text_are_not_looked_at():
-    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
-    assert read({"path": "/etc"}, schema=schema).paths == ()
-    for change in ({"additionalProperties": True}, {"properties": {"n": {}}}, {"allOf": []}):
-        assert read({"path": "/etc"}, schema={**schema, **change}).paths == ("/etc",)
+def test_of_a_path_of_which_nobody_can_tell_what_it_means_the_reading_is_not_complete():
+    class Dark(Shelf):
+        def meanings(self, path):
+            return () if "dark" in path else super().meanings(path)
+
+    found = read({"path": "dark", "from": "dark/too", "to": "light"}, around=Dark())
+    assert found.paths == (f"{ROOT}/light",)
+    assert not found.complete
+    assert not read({"source": "dark"}, around=Dark()).complete
 
 
-def test_whatever_the_schema_says_the_risk_is_the_same():
-    open_schema = {"type": "object", "properties": {"id": {"type": "integer"}, "force": {"type": "boolean"}}}
-    for schema in (None, open_schema, {**open_schema, "additionalProperties": False}):
-        assert read({"id": 1, "force": True}, schema=schema).risk == ("overwrite",)
+@pytest.mark.parametrize("naming", ["name", "key"])
+def test_a_name_may_stand_beside_its_value(naming):
+    pairs = [
+        {naming: "path", "value": "/etc"},
+        {"value": "evil.com", naming: "host"},
+        {naming: 5, "value": "x"},
+    ]
+    found = read({"argument": pairs})
+    assert (found.paths, found.hosts) == (("/etc",), ("evil.com",))
+
+
+def test_an_address_may_be_one_number():
+    assert read({"host": 2130706433}).hosts == ("127.0.0.1",)
+    assert read({"hosts": [True, 1]}).hosts == ("0.0.0.1",)
+
+
+def test_where_a_host_leads_to_is_one_as_well():
+    found = read(
+        {"hosts": {"a.b": "evil.com", "c.d": ["x.com", {"note": "y.com"}], "e.f": {"note": "z.com"}}}
+    )
+    assert found.hosts == ("a.b", "evil.com", "c.d", "e.f", "x.com")
 
 
 def nested(levels: int, inner: object) -> object:

@@ -66,6 +66,13 @@ from awf.application.gate.host_names import files_of, hosts_of, is_address
         ("https://evil.org, and more words: many", "evil.org"),
         ("https://evil.org> is a link", "evil.org"),
         (":8080", ""),
+        ("view-source:http://evil.org/", "evil.org"),
+        ("jdbc:postgresql://evil.org/db", "evil.org"),
+        ("git::https://evil.org/x", "evil.org"),
+        ("a:b:c::https://evil.org/x", "evil.org"),
+        ("jar:http://evil.org/x.jar!/y", "evil.org"),
+        ("https://evil.org/?at=10:30", "evil.org"),
+        ("https://evil.org/to?u=http://good.org", "evil.org"),
     ],
 )
 def test_a_host_is_written_in_one_way(written, host):
@@ -86,6 +93,11 @@ def test_a_host_is_written_in_one_way(written, host):
         ("evil.org, good.org:80;third.org", {"evil.org", "good.org", "third.org"}),
         ("mongodb://me:pw@evil.org:1,good.org:2/x", {"evil.org", "good.org"}),
         ("http://evil.org bob@good.org", {"evil.org", "good.org"}),
+        ("http:http://evil.org", {"http", "evil.org"}),
+        ("http://good.org/ http://evil.org", {"good.org", "evil.org"}),
+        ("http://good.org/,git@evil.org:x", {"good.org", "evil.org"}),
+        ("http://good.org/;view-source:http://evil.org", {"good.org", "evil.org"}),
+        ("look at http://evil.org", {"look", "at", "http", "evil.org"}),
     ],
 )
 def test_where_programs_differ_all_that_they_take_it_for_are_hosts(written, hosts):
@@ -104,6 +116,43 @@ def test_of_what_can_be_no_host_nobody_can_tell_what_programs_make_of_it(written
 @pytest.mark.parametrize("words", ["machine learning", "R&D", "Biology (cs.LG)", "GET /users", "about:blank"])
 def test_prose_where_a_host_is_expected_is_judged_word_by_word(words):
     assert hosts_of(words)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "view-source:http://evil.org",
+        "jdbc:postgresql://evil.org/x",
+        "git::https://evil.org",
+        "a:http:evil.org",
+    ],
+)
+def test_an_address_in_an_address_is_one(written):
+    assert is_address(written)
+
+
+@pytest.mark.parametrize(
+    "written", ["a:b:c", "urn:isbn:1", "10:30", "note: see http://evil.org", "x:" * 50_000]
+)
+def test_words_with_colons_are_none(written):
+    assert not is_address(written)
+
+
+def test_of_an_address_in_too_many_others_nobody_can_tell_the_host():
+    assert hosts_of("http:" * 1000 + "//evil.org") == ()
+
+
+@pytest.mark.parametrize(
+    ("written", "files"),
+    [
+        ("view-source:file:///etc/passwd", {"/etc/passwd"}),
+        ("jar:file:/x.jar!/y", {"/x.jar!/y"}),
+        ("http:file:///x", set()),
+        ("a:b", set()),
+    ],
+)
+def test_a_file_may_be_named_in_an_address(written, files):
+    assert set(files_of(written)) == files
 
 
 def test_of_what_is_too_long_nobody_can_tell_the_host():

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import sqlite3
+import threading
 import time
 
 import pytest
@@ -81,6 +83,31 @@ async def test_a_mark_that_somebody_cuts_short_harms_nobody(tmp_path, monkeypatc
     assert mine.contexts.version() != before
     mine.close()
     yours.close()
+
+
+async def test_a_mark_is_not_written_into_another_file(tmp_path, monkeypatch):
+    """The file may be replaced by one thread while another writes to it."""
+    stamp = Stamp(str(tmp_path / "s"))
+    inside, go_on = threading.Event(), threading.Event()
+    real = os.pwrite
+
+    def slow(handle, data, offset):
+        inside.set()
+        assert go_on.wait(60)
+        return real(handle, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", slow)
+    writer = threading.Thread(target=stamp.change)
+    writer.start()
+    assert inside.wait(60)
+    closer = threading.Thread(target=stamp.close)
+    closer.start()
+    closer.join(0.05)
+    assert closer.is_alive()  # the handle is kept for as long as somebody writes to it
+    go_on.set()
+    writer.join(60)
+    closer.join(60)
+    assert not closer.is_alive()
 
 
 async def test_where_no_mark_can_be_written_the_store_is_asked_each_time(tmp_path, monkeypatch):

@@ -62,14 +62,48 @@ def test_what_is_there_is_a_file_or_a_link_but_no_folder(tmp_path):
     assert paths.meanings("loop") == (f"{os.path.realpath(tmp_path)}/loop",)
 
 
-@pytest.mark.parametrize(
-    "name", ["a\0b", "~\0/x", "\ud800", "~\ud800/x", "x" * 100_000, "/".join(["d"] * 5_000)]
-)
+@pytest.mark.parametrize("name", ["\ud800", "~\ud800/x", "x" * 100_000, "/".join(["d"] * 5_000)])
 def test_names_that_no_file_can_have_are_taken_as_they_are(tmp_path, name):
     paths = RealPaths(str(tmp_path), home=str(tmp_path))
     (meaning,) = paths.meanings(name)
     assert meaning.startswith(paths.root)
     assert not paths.exists(meaning)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "~\0/x", "/etc/passwd\0.txt"])
+def test_nobody_can_tell_what_a_name_with_a_zero_in_it_means(tmp_path, name):
+    assert RealPaths(str(tmp_path), home=str(tmp_path)).meanings(name) == ()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/cwd"), reason="this system has no /proc")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/proc/self/cwd/x",
+        "/proc/thread-self/cwd",
+        "/proc/self/root/etc/passwd",
+        "/proc/self/fd/0",
+        "/proc/self/task/../cwd/x",
+        "/proc/1/../self/cwd",
+        "mine/x",
+        "far/x",
+        "there/../proc/self/cwd/x",
+    ],
+)
+def test_nobody_can_tell_where_links_of_a_process_lead_to(tmp_path, name):
+    """The one that is asked is not the one that follows them."""
+    (tmp_path / "mine").symlink_to("/proc/self/cwd")
+    (tmp_path / "near").symlink_to("mine")
+    (tmp_path / "far").symlink_to("near")
+    (tmp_path / "there").symlink_to("/etc")
+    assert RealPaths(str(tmp_path)).meanings(name) == ()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/cwd"), reason="this system has no /proc")
+def test_what_a_process_says_of_itself_is_a_file_like_others(tmp_path):
+    assert RealPaths(str(tmp_path)).meanings(f"/proc/{os.getpid()}/status") == (
+        f"/proc/{os.getpid()}/status",
+    )
 
 
 @given(st.text(st.characters(exclude_categories=())), st.sampled_from(["", "~", "~/"]))

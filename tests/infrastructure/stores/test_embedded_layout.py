@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
 
 import awf.infrastructure.stores.database as layout
 from awf.infrastructure.stores.database import Database
@@ -26,3 +28,30 @@ def test_a_store_from_before_contexts_keeps_its_runs(tmp_path):
         assert (kept.id, kept.workflow, kept.context) == ("r1", "w", "")
     finally:
         database.close()
+
+
+OPENING = """
+import sys
+from awf.infrastructure.stores.database import Database
+for line in sys.stdin:
+    Database(line.strip()).close()
+    print("opened", flush=True)
+"""
+
+
+def test_several_processes_may_be_the_first_to_open_a_store(tmp_path):
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPENING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(4)
+    ]
+    try:
+        for number in range(40):
+            for process in processes:
+                process.stdin.write(f"{tmp_path / str(number)}\n")
+                process.stdin.flush()
+            assert [process.stdout.readline() for process in processes] == ["opened\n"] * 4
+    finally:
+        for process in processes:
+            process.communicate(timeout=60)

@@ -54,8 +54,7 @@ async def app(tmp_path):
 async def world(app, tmp_path):
     """The gate, a tool, and who calls: its context has read before what the tool returns."""
     gate = app.gate_rooms.gate(GatewayHouse(app, str(tmp_path / "g.json")).file)
-    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
-    tool = gate.tool("up:get", "get", "mcp:up", schema=schema)
+    tool = gate.tool("up:get", "get", "mcp:up")
     origin = Origin(context="gw", door="gateway", client="a client")
     await gate.contexts.raise_("gw", tool.label, "x")
     await gate.contexts.load("gw")  # it was written to: whatever was remembered before does not count

@@ -17,7 +17,7 @@ from awf.application.gate.tool_facts import BUILTIN
 from awf.domain.policy import RISK_TAGS, RiskTag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from awf.application.gate.tool_facts import ToolFacts
     from awf.domain.ports.surroundings import Surroundings
@@ -34,7 +34,6 @@ _TARGETS = frozenset({Kind.TARGETS, Kind.URIS})
 _FILE_NAME = re.compile(r".*\.\w{1,10}|[A-Z][a-z]+file", re.DOTALL)  # `notes.txt`, `Makefile`
 _ROOTED = re.compile(r"[/\\.~]|[A-Za-z]:[/\\]")
 _WRITES = frozenset({"file.write", "file.*"})
-_SIMPLE = frozenset({"boolean", "integer", "number", "null"})
 
 
 class ArgumentFacts(msgspec.Struct, frozen=True):
@@ -47,16 +46,15 @@ class ArgumentFacts(msgspec.Struct, frozen=True):
 class ArgumentReader:
     """Prepared once for a tool."""
 
-    __slots__ = ("_around", "_default_root", "_files", "_sent", "_skips", "_usual", "_writes", "risk")
+    __slots__ = ("_around", "_default_root", "_files", "_sent", "_usual", "_writes", "risk")
 
     def __init__(
-        self, facts: ToolFacts, schema: Any, around: Surroundings, sent: Callable[[Any], Any] | None = None
+        self, facts: ToolFacts, around: Surroundings, sent: Callable[[Any], Any] | None = None
     ) -> None:
         """`sent`: arguments as the tool gets them, where that is not what the agent gives."""
         self._around, self._sent = around, sent
         self._files = any(action.startswith("file.") for action in facts.actions)
         self._writes = not _WRITES.isdisjoint(facts.actions)
-        self._skips = sent is None and _says_nothing(schema)
         # Our own tools work in the root folder when they are given none.
         self._default_root = facts.source == BUILTIN and self._files
         self.risk = _risk_of_tool(facts)  # what is true of all its calls
@@ -65,16 +63,14 @@ class ArgumentReader:
     def read(self, arguments: Any) -> ArgumentFacts:
         if self._sent is not None:
             arguments = self._sent(arguments)
-        if self._skips or not arguments:
+        if not arguments:
             return self._usual
         walk = _Walk(arguments, files=self._files)
         if walk.found_nothing:
             return self._usual
         if walk.is_batch:
             walk.tags.add("batch")
-        meanings = self._around.meanings
-        paths = [one for path in walk.paths for one in meanings(path)]
-        sources = [one for path in walk.sources for one in meanings(path)]
+        paths, sources = self._meant(walk, walk.paths), self._meant(walk, walk.sources)
         if not paths and not sources and self._default_root:
             paths = [self._around.root]
         tags = {*self.risk, *walk.tags}
@@ -84,6 +80,15 @@ class ArgumentReader:
             tags.add("overwrite")
         found = tuple(dict.fromkeys((*paths, *sources)))
         return ArgumentFacts(found, tuple(walk.hosts), _ordered(tags), walk.complete)
+
+    def _meant(self, walk: _Walk, paths: Iterable[str]) -> list[str]:
+        found: list[str] = []
+        for path in paths:
+            meanings = self._around.meanings(path)
+            found += meanings
+            if not meanings:
+                walk.complete = False
+        return found
 
 
 class _Walk:
@@ -113,8 +118,11 @@ class _Walk:
             if isinstance(value, dict):
                 nodes += len(value)
                 kinds = kinds_below(kind, value) if kind is not _OTHER and kind in _INHERITED else None
+                named = _named_beside(value) if kinds is None and "value" in value else ""
                 for key, inner in value.items():
                     name = key if isinstance(key, str) else ""
+                    if named and name == "value":
+                        name = named
                     below = kind_of(name) if kinds is None else self._below(kind, name, inner, kinds)
                     if type(inner) is str:
                         if below is not _OTHER or ":" in inner:
@@ -129,6 +137,8 @@ class _Walk:
                 self._text(kind, value)
             elif value is True and kind is Kind.OVERWRITE:
                 self.tags.add("overwrite")
+            elif type(value) is int and kind is Kind.HOST:  # an address that is written as one number
+                self._text(kind, str(value))
 
     def _below(self, kind: Kind, name: str, inner: Any, kinds: Mapping[str, Kind]) -> Kind:
         """What is under this name of an object that is called like files or hosts: it may be a map from them to something."""
@@ -136,7 +146,9 @@ class _Walk:
             if not (is_address(name) or "." in name or ":" in name or name.lower() == "localhost"):
                 return kinds.get(name, _OTHER)
             self._text(kind, name)
-            return _OTHER
+            return (
+                kind if isinstance(inner, str | list) else _OTHER
+            )  # where the name leads to, or more about it
         if not _names_a_file(name):
             return kinds.get(name, _OTHER)
         self._text(Kind.SOURCE if kind in _SOURCES else Kind.PATH, name)
@@ -193,6 +205,12 @@ class _Walk:
         found.update(dict.fromkeys(meant))
 
 
+def _named_beside(pair: dict[Any, Any]) -> str:
+    """`{"name": "path", "value": "/etc"}` says the same as `{"path": "/etc"}`."""
+    named = pair.get("name") or pair.get("key")
+    return named if isinstance(named, str) else ""
+
+
 def _looks_like_path(text: str) -> bool:
     return "/" in text or "\\" in text or text.startswith((".", "~"))
 
@@ -225,23 +243,3 @@ def _risk_of_tool(facts: ToolFacts) -> tuple[RiskTag, ...]:
 
 def _ordered(tags: set[RiskTag]) -> tuple[RiskTag, ...]:
     return tuple(tag for tag in RISK_TAGS if tag in tags)
-
-
-def _says_nothing(schema: Any) -> bool:
-    """Whether nothing that fits the schema can name a file or a host, or be a risk. Others arguments are refused before."""
-    if not isinstance(schema, dict) or schema.get("additionalProperties") is not False:
-        return False
-    properties = schema.get("properties", {})
-    composed = {"$ref", "anyOf", "oneOf", "allOf", "patternProperties", "if", "$dynamicRef"} & schema.keys()
-    return (
-        not composed
-        and isinstance(properties, dict)
-        and not any(kind_of(name) is Kind.OVERWRITE for name in properties)
-        and all(map(_is_simple, properties.values()))
-    )
-
-
-def _is_simple(schema: Mapping[str, Any]) -> bool:
-    kinds = schema.get("type") if isinstance(schema, dict) else None
-    listed = kinds if isinstance(kinds, list) else [kinds]
-    return bool(listed) and all(isinstance(one, str) and one in _SIMPLE for one in listed)

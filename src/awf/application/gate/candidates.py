@@ -1,11 +1,11 @@
 """Which rules can apply to a tool at all, and in which order."""
 
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
 
 import msgspec
 
 from awf.application.gate.tool_facts import ToolFacts
+from awf.domain.name_patterns import fits
 from awf.domain.policy import PolicyRule
 
 __all__ = ["Judgement", "applies_to_tool", "judged_actions", "judgements"]
@@ -33,12 +33,12 @@ def judged_actions(actions: Iterable[str]) -> tuple[str, ...]:
 
 
 def applies_to_tool(rule: PolicyRule, tool_id: str) -> bool:
-    return not rule.tools or any(fnmatchcase(tool_id, pattern) for pattern in rule.tools)
+    return not rule.tools or any(fits(tool_id, pattern) for pattern in rule.tools)
 
 
 def _judgement(action: str, rules: Sequence[PolicyRule]) -> Judgement:
     exact = [rule for rule in rules if rule.action == action]
-    patterns = [rule for rule in rules if rule.action != action and fnmatchcase(action, rule.action)]
+    patterns = [rule for rule in rules if rule.action != action and fits(action, rule.action)]
     conditional: list[PolicyRule] = []
     for rule in (*exact, *patterns):
         if not rule.when:

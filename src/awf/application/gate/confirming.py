@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from awf.application.gate.refusal import ApprovalRefused
 from awf.application.running.tasks import end_task, spawn
 from awf.domain.approval import is_about
-from awf.domain.plain_sight import shown_arguments
+from awf.domain.plain_sight import as_json, shown_arguments
+from awf.domain.redaction import MASK
 
 if TYPE_CHECKING:
     from awf.application.gate.approvals import ApprovalDesk
@@ -122,9 +123,19 @@ class Confirming:
         return found if found is not None and found.context == origin.context else None
 
     def _summary(self, passage: Passage) -> str:
-        """For the eyes of whoever decides."""
-        shown = self._redactor.redacted(passage.arguments, passage.origin.redact_keys)
-        return shown_arguments(shown)
+        """For the eyes of whoever decides. What agents choose to give the look of a secret does not go unnoticed."""
+        known = self._redactor.without_values(passage.arguments)
+        shown = self._redactor.redacted(known, passage.origin.redact_keys)
+        return shown_arguments(shown) + _hidden_note(known, shown)
+
+
+def _hidden_note(known: Any, shown: Any) -> str:
+    if shown is known:
+        return ""
+    before, after = as_json(known), as_json(shown)
+    masks = max(after.count(MASK) - before.count(MASK), 1)
+    hidden = max(len(before) - len(after) + len(MASK) * masks, 1)
+    return f" ({MASK} hides some {hidden:,} characters that look like a secret)"
 
 
 def _approved(decision: Decision, approval: Approval) -> Decision:

@@ -42,17 +42,13 @@ class Decider:
         self._around = around
 
     def prepare(
-        self,
-        facts: ToolFacts,
-        schema: Any = None,
-        around: Surroundings | None = None,
-        sent: Callable[[Any], Any] | None = None,
+        self, facts: ToolFacts, around: Surroundings | None = None, sent: Callable[[Any], Any] | None = None
     ) -> ToolRules:
-        """Once for each tool, and again when it or the policy changes. `schema`: of its arguments.
+        """Once for each tool, and again when it or the policy changes.
 
         `around`: where relative paths of this tool start, if not where others do. `sent`: its arguments as it gets them.
         """
-        reader = ArgumentReader(facts, schema, around or self._around, sent)
+        reader = ArgumentReader(facts, around or self._around, sent)
         return ToolRules(self._policy, facts, reader, self._conditions)
 
 

@@ -116,7 +116,6 @@ class Gate:
         *,
         annotations: Any = None,
         meta: Any = None,
-        schema: Any = None,
         folders: Sequence[str] = (),
         sent: Callable[[Any], Any] | None = None,
         usual: ToolOverride | None = None,
@@ -134,7 +133,7 @@ class Gate:
         if facts.action and (required or parts.keys.grants.actions == "always"):
             required = tuple(dict.fromkeys((*required, facts.action)))
         around = parts.around(folders) if folders else None
-        return GatedTool(parts.decider.prepare(facts, schema, around, sent), required)
+        return GatedTool(parts.decider.prepare(facts, around, sent), required)
 
     async def label(self, origin: Origin) -> Label:
         """Of its context, as it is now. Raises `AwfError` for one that does not count here."""

@@ -6,7 +6,11 @@ Programs do not agree on what a strange address means. Where they are known to d
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["files_of", "hosts_of", "is_address"]
 
@@ -24,35 +28,38 @@ _EDGES = "".join(map(chr, range(0x21))) + "<>\x7f\x85\xa0\u1680\u180e\u2028\u202
 _EDGES += "".join(map(chr, range(0x2000, 0x2010)))
 _REMOTE = re.compile(r"[^\s@:/\\]+@(\[[^\s\]]+\]|[^\s@:/\\]+):\S+\Z")
 _BETWEEN = re.compile(r"[\s;&'()+!$=\"`<>]+")  # words
+_BETWEEN_ADDRESSES = re.compile(r"[\s,;|]+")
 _END = re.compile(r"[:\\]")  # of a name
 # In a host; of ASCII that leaves letters, digits, `-`, `.`, `_` and `*`.
 _IMPOSSIBLE = re.compile(r"[\x00-)+,/:-@\[-^`{-\x7f\ufffd]")
 _NEWER = re.compile("[\u00df\u03c2\u200c\u200d]")  # which older rules for names replace, and newer ones keep
 _MOST_DIGITS = 40
+_MOST_BEGINNINGS = 8  # of addresses in one another
 _LONGEST = 2048  # of a host with user and port
 
 
 def is_address(text: str) -> bool:
     """Whether it begins like a URL with a host in it, or is one as git and ssh write it: user@host:path."""
     text = _unwrapped(text)
-    begins = _ANY.match(text)
-    if begins is None:
-        return _is_remote(text)
-    if begins[2] and begins[3]:
-        return True
-    if _scheme(begins) not in _HOSTED:
-        return False
-    rest = text[begins.end() : begins.end() + 1]
-    return bool(rest) and rest > " "  # "http: …" is prose
+    begun = False
+    for begins in _beginnings(text):
+        if _has_host(begins):
+            return True
+        begun = True
+    return not begun and _is_remote(text)
 
 
 def files_of(text: str) -> tuple[str, ...]:
     """The paths that a file: URL may mean, whoever's host it names. Empty: it is no such URL."""
     text = _unwrapped(text)
-    begins = _ANY.match(text)
-    if begins is None or _scheme(begins) != "file":
+    for begins in _beginnings(text):
+        if _scheme(begins) in _HOSTED:
+            return ()
+        if _scheme(begins) == "file":
+            break
+    else:
         return ()
-    rest = re.split(r"[?#]", _IGNORED.sub("", text).partition(":")[2], maxsplit=1)[0]
+    rest = re.split(r"[?#]", _IGNORED.sub("", text[begins.start() :]).partition(":")[2], maxsplit=1)[0]
     found: dict[str, None] = {}
     for form in (rest, rest.replace("\\", "/")):
         path = form
@@ -67,12 +74,38 @@ def files_of(text: str) -> tuple[str, ...]:
 def hosts_of(text: str) -> tuple[str, ...]:
     """Lower case, no user, no port, names of other scripts as they are on the wire, numbers as dotted addresses. Empty: nobody can tell."""
     usual = _USUAL.match(text)
-    return (usual[1],) if usual is not None and len(usual[1]) <= _LONGEST else _looked_into(text)
+    if usual is not None and len(usual[1]) <= _LONGEST and text.find(":", usual.end()) < 0:
+        return (usual[1],)
+    found: dict[str, None] = {}
+    for one in (text, *_others_in(text)):
+        hosts = _looked_into(one)
+        if not hosts:
+            return ()
+        found.update(dict.fromkeys(hosts))
+    return tuple(found)
+
+
+def _others_in(text: str) -> list[str]:
+    """Addresses behind the first, for programs that take a list."""
+    return [one for one in _BETWEEN_ADDRESSES.split(_unwrapped(text))[1:] if is_address(one)]
 
 
 def _looked_into(text: str) -> tuple[str, ...]:
     plain = _IGNORED.sub("", _unwrapped(text))
-    scheme = _SCHEME.match(plain) if is_address(plain) else None
+    places = [begins.start() for begins in _beginnings(plain) if _has_host(begins)]
+    if len(places) > _MOST_BEGINNINGS:
+        return ()
+    found: dict[str, None] = {}
+    for place in places or [0]:
+        hosts = _hosts_in(plain[place:], is_url=bool(places))
+        if not hosts:
+            return ()
+        found.update(dict.fromkeys(hosts))
+    return tuple(found)
+
+
+def _hosts_in(plain: str, *, is_url: bool) -> tuple[str, ...]:
+    scheme = _SCHEME.match(plain) if is_url else None
     plain = plain[scheme.end() :].lstrip("/\\") if scheme else plain.removeprefix("//")
     found: dict[str, None] = {}
     for authority in (_AUTHORITY, _LOOSE_AUTHORITY):  # not all take a backslash for a slash
@@ -87,6 +120,25 @@ def _looked_into(text: str) -> tuple[str, ...]:
                 return ()
             found.update(dict.fromkeys(hosts))
     return tuple(found)
+
+
+def _beginnings(text: str) -> Iterator[re.Match[str]]:
+    """Of an address, and of one in it: `view-source:http://…`, `jdbc:postgresql://…`, `git::https://…`."""
+    at = 0
+    while (begins := _ANY.match(text, at)) is not None:
+        yield begins
+        if begins[2]:
+            return
+        at = begins.end()
+        while text.startswith(":", at):
+            at += 1
+
+
+def _has_host(begins: re.Match[str]) -> bool:
+    if begins[2] and begins[3]:
+        return True
+    rest = begins.string[begins.end() : begins.end() + 1]
+    return _scheme(begins) in _HOSTED and rest > " "  # "http: …" is prose
 
 
 def _scheme(begins: re.Match[str]) -> str:

@@ -21,17 +21,20 @@ LABEL_KEY = "awf/label"  # in the _meta of a result
 def stated_label(meta: Mapping[str, Any]) -> Label:
     """What a result says of itself in `_meta.ifc`, or in our own key where it went through another gate of ours.
 
-    A word that is not ours counts as it does where a server says it of a tool: as the stricter of what it may mean.
+    What is not in our words counts as it does where a server says it of a tool: as the stricter of what it may mean.
     """
     label = PLAIN
     for key in ("ifc", LABEL_KEY):
         said = meta.get(key)
         if isinstance(said, dict):
-            secret, integrity = said.get("confidentiality"), said.get("integrity")
-            if secret is not None:
-                label = joined(label, Label(stricter_level(secret)))
+            integrity = said.get("integrity")
+            for secret in (said.get("confidentiality"), said.get("classification")):
+                if secret is not None:
+                    label = joined(label, Label(stricter_level(secret)))
             if integrity is not None and integrity != "trusted":
                 label = joined(label, Label("public", "untrusted"))
+        elif said is not None:
+            label = joined(label, Label(stricter_level(said)))
     return label
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
@@ -15,6 +14,7 @@ from awf.application.gateway.parking import new_name
 from awf.application.gateway.server import Server
 from awf.application.gateway.view import View, build_view
 from awf.application.running.tasks import spawn
+from awf.domain.name_patterns import fits
 from awf.domain.sandbox import rules_named
 
 if TYPE_CHECKING:
@@ -417,4 +417,4 @@ def _walls_of(file: GatewayFile, server: Server) -> SandboxRules:
 
 
 def _names(pattern: str, server: str) -> bool:
-    return fnmatchcase(server, pattern.partition(":")[0])
+    return fits(server, pattern.partition(":")[0])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Forwarding", "asks", "crossed"]
 
 ROUNDS = 20  # a server that asks on and on
+_BESIDE = frozenset({"_meta", "inputResponses", "requestState"})
 
 
 class Forwarding:
@@ -150,4 +151,5 @@ def crossed(method: str, result: dict[str, Any], client: Client, era: Era | None
 
 
 def _subject(params: Mapping[str, Any]) -> object:
-    return params.get("name") or params.get("uri"), params.get("arguments")
+    """What a request is about, whatever its kind."""
+    return {key: value for key, value in params.items() if key not in _BESIDE}

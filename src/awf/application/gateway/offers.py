@@ -108,6 +108,7 @@ class Offers:
         self._found: dict[tuple[str, str], Offer] = {}
         self._lists: dict[tuple[str, str, bool], msgspec.Raw] = {}
         self._offers = {one.id: Offer(one, servers[one.server], checks, gate) for one in view.tools}
+        self._servers, self._gate = servers, gate
 
     def within(self, profile: str) -> View:
         found = self._views.get(profile)
@@ -158,12 +159,19 @@ class Offers:
         return None if offer is None else offer.known_to_gate
 
     def reach_others(self, server: str) -> bool:
-        """Whether any tool of it does."""
+        """Whether any tool of it does, be it offered or not."""
         return server in self._reaching
 
     @functools.cached_property
     def _reaching(self) -> frozenset[str]:
-        return frozenset(one.server for one in self.view.tools if self._reaches_others(one.id))
+        gate = self._gate
+        if gate is None:
+            return frozenset()
+        return frozenset(
+            name
+            for name, server in self._servers.items()
+            if any(_known_of(gate, server, tool).facts.open_world for tool in server.tools)
+        )
 
     def _reaches_others(self, tool_id: str) -> bool:
         known = self._offers[tool_id].gated
@@ -186,15 +194,21 @@ def gated_offer(gate: Gate, published: PublishedTool, server: Server) -> GatedTo
     """The gate goes by what the server itself says, not by what agents are shown of it."""
     shown = published.definition
     original = next((one for one in server.tools if one.get("name") == published.tool), shown)
+    return _known_of(gate, server, original, published)
+
+
+def _known_of(
+    gate: Gate, server: Server, said: Mapping[str, Any], published: PublishedTool | None = None
+) -> GatedTool:
+    own = str(said.get("name", ""))
     return gate.tool(
-        published.id,
-        shown["name"],
-        f"mcp:{published.server}",
-        annotations=original.get("annotations"),
-        meta=original.get("_meta"),
-        schema=shown.get("inputSchema"),
+        published.id if published is not None else f"{server.name}:{own}",
+        published.definition["name"] if published is not None else own,
+        f"mcp:{server.name}",
+        annotations=said.get("annotations"),
+        meta=said.get("_meta"),
         folders=server.config.folders,
-        sent=sent_by(published.plan),
+        sent=sent_by(published.plan) if published is not None else None,
     )
 
 

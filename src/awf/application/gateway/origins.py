@@ -49,6 +49,8 @@ class Origins:
         """
         if lasting and self._lasting.get(key) != subject:
             self._lasting[key] = subject
+        elif not lasting and self._lasting.get(key, subject) != subject:
+            del self._lasting[key]
         elif self._subjects.get(key) == subject:
             return
         kept = self._subjects if len(self._subjects) < KEPT else {}

@@ -11,6 +11,7 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from awf.application.gateway.client import Exchange
+from awf.application.gateway.origins import CONTEXT_HEADER
 from awf.application.running.tasks import spawn
 from awf.domain.mcp import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 
@@ -34,6 +35,11 @@ def state_name(params: Mapping[str, Any]) -> str:
     return state[len(MARK) :] if isinstance(state, str) and state.startswith(MARK) else ""
 
 
+def _bound(exchange: Exchange, about: object) -> object:
+    """Who asks, in which context, for what: others do not take it up, and it is not taken up for anything else."""
+    return exchange.client.key, exchange.headers.get(CONTEXT_HEADER, ""), about
+
+
 class _Parked(Exchange):
     """The request as the server knows it: it outlives the client's requests."""
 
@@ -43,7 +49,7 @@ class _Parked(Exchange):
         super().__init__(
             exchange.client, exchange.id, exchange.reach, meta=exchange.meta, headers=exchange.headers
         )
-        self.bound_to = (exchange.client.key, bound_to)
+        self.bound_to = _bound(exchange, bound_to)
         self.questions: dict[str, tuple[dict[str, Any], asyncio.Future[dict[str, Any]]]] = {}
         self.news = asyncio.Event()
         self.task: asyncio.Task[dict[str, Any]] | None = None
@@ -91,7 +97,7 @@ class Parking:
     ) -> dict[str, Any]:
         """The client has come back with answers. Raises `RpcError` when it is not the one, or too late."""
         parked = self._parked.get(params["requestState"])
-        if parked is None or parked.bound_to != (exchange.client.key, bound_to):
+        if parked is None or parked.bound_to != _bound(exchange, bound_to):
             message = "This request is not waiting for input, or no longer. Begin again without requestState."
             raise RpcError(INVALID_PARAMS, message)
         del self._parked[params["requestState"]]

@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
 from awf.domain.errors import AwfError
+from awf.domain.name_patterns import fits
 from awf.domain.pinning import Pin
 from awf.domain.problem import suggest
 
@@ -240,7 +240,7 @@ def _chosen(drift: Drift, ids: Collection[str]) -> list[Change]:
 
 
 def _means(wanted: str, tool_id: str) -> bool:
-    return wanted == tool_id or fnmatchcase(tool_id, wanted)
+    return wanted == tool_id or fits(tool_id, wanted)
 
 
 def _nothing_to_accept(drift: Drift, wanted: str) -> AwfError:

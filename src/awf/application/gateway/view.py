@@ -8,12 +8,12 @@ published name is what agents see: what an override says, else the tool's own wh
 from __future__ import annotations
 
 from collections import Counter
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from awf.application.gateway.composition import compose
 from awf.application.tools.naming import folded, legal_name
 from awf.domain.gateway_file import REQUESTS
+from awf.domain.name_patterns import fits
 from awf.domain.problem import Problem, suggest
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ class View:
 
 
 def _admits(profile: Profile, tool_id: str) -> bool:
-    chosen = profile.tools is None or any(fnmatchcase(tool_id, pattern) for pattern in profile.tools)
-    return chosen and not any(fnmatchcase(tool_id, pattern) for pattern in profile.deny)
+    chosen = profile.tools is None or any(fits(tool_id, pattern) for pattern in profile.tools)
+    return chosen and not any(fits(tool_id, pattern) for pattern in profile.deny)
 
 
 def build_view(
@@ -111,8 +111,8 @@ def _candidates(file: GatewayFile, server: str, tools: Sequence[Tool]) -> Iterat
         if not isinstance(name, str) or not name or name in seen:
             continue
         seen.add(name)
-        chosen = config.tools is None or any(fnmatchcase(name, pattern) for pattern in config.tools)
-        if not chosen or any(fnmatchcase(name, pattern) for pattern in config.deny):
+        chosen = config.tools is None or any(fits(name, pattern) for pattern in config.tools)
+        if not chosen or any(fits(name, pattern) for pattern in config.deny):
             continue
         override = file.overrides.get(f"{server}:{name}")
         yield _Candidate(server, name, override, compose(tool, override))

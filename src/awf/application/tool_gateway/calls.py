@@ -146,7 +146,6 @@ class Calls:
                 definition.source,
                 annotations=definition.annotations,
                 meta=tool.meta,
-                schema=tool.input_schema,
                 usual=_override(server, tool, self._overrides.get(tool_id)),
             )
             check = checker_of_values(self._checks, definition)

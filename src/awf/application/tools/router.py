@@ -167,7 +167,6 @@ def _gated(gate: StepGate, entry: _Entry) -> Gated:
         tool.source,
         annotations=tool.annotations,
         meta=tool.more.get("_meta"),
-        schema=tool.input_schema,
         folders=behind.folders,
         sent=behind.sent,
     )

@@ -15,7 +15,7 @@ class Surroundings(Protocol):
         ...
 
     def meanings(self, path: str) -> Sequence[str]:
-        """Every absolute path, without links in it, that the name may stand for. Never raises, and is never empty."""
+        """Every absolute path, without links in it, that the name may stand for. Never raises. Empty: nobody can tell."""
         ...
 
     def exists(self, path: str) -> bool:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Redactor"]
 
 _PASSES = 16
+_SPELLED_OUT = b'"$awf"'  # RFC 8785 has another form for some numbers and texts (see canonical.py)
 _TOGETHER = 64 * 1024  # bytes; more are looked at one by one, lest one of them has all looked at twice
 # In small letters without separators: each secret name has one of these in it, each pattern without a long run, too.
 # They are told by their rarest letters, since most places must be passed over quickly.
@@ -68,7 +69,7 @@ class Redactor:
         """Whether `redacted` may change what this is the JSON of: as msgspec writes it, or RFC 8785."""
         if self._masker.state is not self._seen:
             self._look_anew()
-        if self._may_hold(encoded):
+        if self._may_hold(encoded) or encoded.find(_SPELLED_OUT) >= 0:
             return True
         plain = encoded.translate(FOLDED, _KEEPING_AT)
         if self._stems.search(plain) is not None or encoded.translate(_RUNS).find(_RUN) >= 0:
@@ -87,7 +88,7 @@ class Redactor:
         """Whether a known secret may be in what this is the JSON of."""
         if self._masker.state is not self._seen:
             self._look_anew()
-        return self._may_hold(encoded)
+        return self._may_hold(encoded) or encoded.find(_SPELLED_OUT) >= 0
 
     def _look_anew(self) -> None:
         self._seen = self._masker.state

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import operator
 import os
+import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ class Stamp:
     def __init__(self, path: str) -> None:
         """Raises `OSError`."""
         self._path = path
+        self._kept = threading.Lock()  # nobody else's file may get the handle while it is written to
         self._use(*_opened(path))
 
     def _use(self, handle: int, memory: Mapped) -> None:
@@ -54,15 +56,17 @@ class Stamp:
 
     def change(self) -> None:
         """What was written is safe in any case; without the mark others see it a moment later."""
-        with contextlib.suppress(OSError):
+        mark = os.urandom(_SIZE)
+        with self._kept, contextlib.suppress(OSError):
             # Not into the memory, where a full disk is a signal.
-            os.pwrite(self._handle, os.urandom(_SIZE), 0)
+            os.pwrite(self._handle, mark, 0)
 
     def close(self) -> None:
         self._memory.close()
-        handle, self._handle = self._handle, -1
-        if handle >= 0:
-            os.close(handle)
+        with self._kept:
+            handle, self._handle = self._handle, -1
+            if handle >= 0:
+                os.close(handle)
 
 
 def _opened(path: str) -> tuple[int, Mapped]:

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 __all__ = ["RustJsonSchemas"]
 
 
+_TOO_DEEP = (
+    "Recursion limit reached"  # when it says what is wrong: to find out it follows values as deep as they are
+)
+
+
 class RustJsonSchemas:
     def problem_with(self, schema: Mapping[str, Any]) -> str:
         import jsonschema_rs
@@ -37,11 +42,15 @@ class RustJsonSchemas:
         surely_fits = plain_objects(schema)
 
         def misfits(value: Any) -> list[str]:
-            if (surely_fits is not None and surely_fits(value)) or validator.is_valid(value):
-                return []
-            return [
-                f"{_pointer(one.instance_path)}{_first_line(one)}" for one in validator.iter_errors(value)
-            ]
+            try:
+                if (surely_fits is not None and surely_fits(value)) or validator.is_valid(value):
+                    return []
+                found = validator.iter_errors(value)
+                return [f"{_pointer(one.instance_path)}{_first_line(one)}" for one in found]
+            except ValueError as error:
+                if str(error) != _TOO_DEEP:
+                    raise
+                return ["it does not fit, and is nested too deeply to say where"]
 
         return misfits
 

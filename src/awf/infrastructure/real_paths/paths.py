@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 
 __all__ = ["RealPaths"]
+
+# What these links lead to depends on who follows them, and on which processes it sees.
+_OF_A_PROCESS = re.compile(
+    r"/proc/(?:self|thread-self|[0-9]+)(?:/task/[0-9]+)?/(?:cwd|root|exe|fd|map_files)"
+)
+_MOST_LINKS = 40  # as many as the kernel follows
 
 
 class RealPaths:
@@ -22,15 +29,17 @@ class RealPaths:
         return self._root
 
     def meanings(self, path: str) -> tuple[str, ...]:
-        found: dict[str, None] = {}
-        for root in self._roots:
-            whole = os.path.join(root, path)
-            found[_real(whole)] = None
-            if ".." in path:  # behind a link: some follow it first, others take it away with the dots
-                found[_real(os.path.normpath(whole))] = None
+        if "\0" in path:  # some take what stands before it
+            return ()
+        whole = [os.path.join(root, path) for root in self._roots]
+        if ".." in path:  # behind a link: some follow it first, others take it away with the dots
+            whole += map(os.path.normpath, whole[:])
         if self._home and path.startswith("~"):
-            found[_real(self._expanded(path))] = None
-        return tuple(found)
+            whole.append(self._expanded(path))
+        found = {one: _real(one) for one in whole}
+        if any(one != real and _leads_through_a_process(one) for one, real in found.items()):
+            return ()
+        return tuple(dict.fromkeys(found.values()))
 
     def _expanded(self, path: str) -> str:
         user, _, rest = path.partition("/")
@@ -46,6 +55,30 @@ class RealPaths:
             return not stat.S_ISDIR(os.lstat(path).st_mode)
         except (OSError, ValueError):
             return False
+
+
+def _leads_through_a_process(path: str) -> bool:
+    here, links, waiting = "", 0, path.split("/")[::-1]
+    while waiting:
+        name = waiting.pop()
+        if name in {"", "."}:
+            continue
+        if name == "..":
+            here = here.rpartition("/")[0]
+            continue
+        here = f"{here}/{name}"
+        if _OF_A_PROCESS.fullmatch(here):
+            return True
+        try:
+            target = os.readlink(here)
+        except (OSError, ValueError):
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            return False
+        here = "" if target.startswith("/") else here.rpartition("/")[0]
+        waiting += target.split("/")[::-1]
+    return False
 
 
 def _real(path: str) -> str:

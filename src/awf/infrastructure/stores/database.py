@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Database"]
 
-_BUSY_SECONDS = 0.05  # the writer tries again by itself
-_MIGRATION_BUSY_MS = 60_000
+_BUSY_MS = 50  # the writer tries again by itself
+_OPENING_SECONDS = (
+    60.0  # another process may be about to let go of the file, or to take it in hand after a crash
+)
 _LAYOUT = Layout(os.path.join(os.path.dirname(__file__), "migrations"))
 
 
@@ -26,7 +28,6 @@ class Database:
         self.path = os.path.join(folder, "awf.db")
         self._open_folder()
         self.reader = self._connect()
-        self._migrate()
         self.writer = GroupWriter(self.reader, self.path)
 
     def _open_folder(self) -> None:
@@ -38,39 +39,36 @@ class Database:
             raise _unavailable(self.folder, "it is not writable")
 
     def _connect(self) -> sqlite3.Connection:
+        """Several processes may do this at once, also with a file that is not there yet."""
         try:
-            make_private(self.path)
-            connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+            with alone(f"{self.path}.lock"):
+                make_private(self.path)
+                return self._prepared()
+        except (sqlite3.Error, OSError) as error:
+            raise _unavailable(self.path, str(error)) from error
+
+    def _prepared(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=_OPENING_SECONDS, isolation_level=None)
+        try:
             self._refuse_newer(connection)
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
-        except (sqlite3.Error, OSError) as error:
-            raise _unavailable(self.path, str(error)) from error
+            _LAYOUT.bring_up_to_date(connection)
+            connection.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _refuse_newer(self, connection: sqlite3.Connection) -> None:
         """Before anything is changed in a file whose layout we do not know."""
         current, newest = _LAYOUT.of(connection), _LAYOUT.newest
         if current > newest:
-            connection.close()
             raise AwfError(
                 "SYSTEM.STORE.NEWER",
                 f"{self.path} has layout {current}; this version knows {newest}.",
                 hint="Upgrade awf, or pass --storage DIR.",
             )
-
-    def _migrate(self) -> None:
-        try:
-            if _LAYOUT.of(self.reader) < _LAYOUT.newest:
-                with alone(f"{self.path}.lock"):
-                    self._bring_up_to_date()
-        except (sqlite3.Error, OSError) as error:
-            raise _unavailable(self.path, str(error)) from error
-
-    def _bring_up_to_date(self) -> None:
-        self.reader.execute(f"PRAGMA busy_timeout={_MIGRATION_BUSY_MS}")
-        _LAYOUT.bring_up_to_date(self.reader)
-        self.reader.execute(f"PRAGMA busy_timeout={int(_BUSY_SECONDS * 1000)}")
 
     # -- reading ---------------------------------------------------------------------------------------------------
 

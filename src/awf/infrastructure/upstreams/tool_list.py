@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from awf.domain.mirroring import mirrored_parameters
+from awf.domain.name_patterns import fits
 from awf.domain.paging import EndlessList, all_pages
 from awf.infrastructure.upstreams.failures import nonsense
 from awf.infrastructure.upstreams.tool_shapes import definition
@@ -31,7 +31,7 @@ class KeptList(NamedTuple):
 
 
 def is_chosen(name: str, patterns: Sequence[str] | None) -> bool:
-    return patterns is None or any(fnmatchcase(name, pattern) for pattern in patterns)
+    return patterns is None or any(fits(name, pattern) for pattern in patterns)
 
 
 async def fetch_tools(client: McpClient, patterns: Sequence[str] | None, now: float) -> KeptList:
