@@ -76,6 +76,20 @@ async def test_whoever_waits_for_an_answer_that_is_nested_too_deeply_is_told(cor
 
 
 @pytest.mark.parametrize(
+    "inner", [b"1e999", b"1" * 6_000, b'"\xff"', b"-1e999", b'{"a":[1e999]}', b'"' + b"\xc3\x28" + b'"']
+)
+async def test_whoever_waits_for_an_answer_that_cannot_be_read_is_told(correlation, inner):
+    call = correlation.begin("a", {})
+
+    for message in frames.messages_in(b'{"jsonrpc":"2.0","id":1,"result":{"n":%b}}' % inner):
+        correlation.receive(message)
+
+    reason = call.answer.exception()
+    assert isinstance(reason, RpcError)
+    assert "cannot be read" in reason.message
+
+
+@pytest.mark.parametrize(
     "line", [b"%b", b'{"method":"a","params":%b}', b'{"id":1,"method":"a","params":%b}', b'{"id":1,"n":%b']
 )
 def test_what_is_nested_too_deeply_and_no_answer_is_not_read(line):

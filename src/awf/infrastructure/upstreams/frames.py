@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import msgspec
 
+from awf.domain.json_outline import outline
 from awf.domain.mcp import INTERNAL_ERROR, INVALID_PARAMS, RpcError, Verbatim
 
 __all__ = ["error_reply", "messages_in", "notification", "plain_answer", "reply", "request"]
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
-_BEFORE_NESTED = re.compile(rb'\s*\{(?:[^"\[\]{}]|"[^"\\]*(?:\\.[^"\\]*)*")*', re.DOTALL)
 
 
 class _Answer(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -78,25 +77,22 @@ def messages_in(data: bytes) -> list[dict[str, Any]] | None:
     """The messages of one frame; several when it is a batch. None when it is not JSON-RPC at all."""
     try:
         value = _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError) as reason:
         value = _leniently(data)
+        if value is None:
+            return _unread(data, str(reason))
     except RecursionError:
-        return _unread(data)
+        return _unread(data, "it is nested too deeply")
     found = value if isinstance(value, list) else [value]
     return found if found and all(map(_is_message, found)) else None
 
 
-def _unread(data: bytes) -> list[dict[str, Any]] | None:
-    """An answer that is nested deeper than we can follow: what stands around the nested tells who must not wait for it any more."""
-    before = _BEFORE_NESTED.match(data)
-    behind = max(data.rfind(b"]"), data.rfind(b"}", 0, data.rfind(b"}"))) + 1
-    try:
-        message = _decode(before.group() + b"null" + data[behind:]) if before else None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+def _unread(data: bytes, why: str) -> list[dict[str, Any]] | None:
+    """An answer that nobody can read: who waits for it must not do so any more."""
+    message = outline(data)
+    if "id" not in message or "method" in message:
         return None
-    if not isinstance(message, dict) or "id" not in message or "method" in message:
-        return None
-    error = {"code": INTERNAL_ERROR, "message": "The server's answer is nested too deeply to be read."}
+    error = {"code": INTERNAL_ERROR, "message": f"The server's answer cannot be read: {why}."}
     return [{"id": message["id"], "error": error}]
 
 

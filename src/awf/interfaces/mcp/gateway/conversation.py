@@ -11,10 +11,10 @@ from awf.application.gateway.client import Exchange
 from awf.application.running.tasks import spawn
 from awf.domain.mcp import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from awf.interfaces.mcp.gateway.messages import (
+    UnreadableError,
     checked_id,
     decoded,
     encode,
-    error_of,
     failure,
     request_parts,
     success,
@@ -81,8 +81,8 @@ class Conversation:
         around = self._headers if headers is None else headers
         try:
             message = decoded(data)
-        except RpcError as error:
-            self._write(failure(None, error))
+        except UnreadableError as error:
+            self._write(failure(error.request_id, error))
             return
         if isinstance(message, list):
             self._batch(message, around)
@@ -209,7 +209,7 @@ class Conversation:
             exchange.admitted = admitted
             return success(request_id, await self._gateway.answer(exchange, method, params))
         except RpcError as error:
-            return encode({"jsonrpc": "2.0", "id": request_id, "error": error_of(error)})
+            return failure(request_id, error)
 
     def _asking(self, method: str, meta: dict[str, Any]) -> Client:
         if is_newer(meta):

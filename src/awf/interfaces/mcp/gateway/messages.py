@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from awf.domain.json_form import without_json_form
+from awf.domain.json_outline import outline
 from awf.domain.mcp import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, RpcError, Verbatim
 from awf.domain.ports.http_server import HttpReply
 
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JSON",
+    "UnreadableError",
     "decoded",
     "encode",
     "error_of",
@@ -31,13 +35,35 @@ _decode = msgspec.json.Decoder().decode
 
 
 def decoded(data: bytes) -> Any:
-    """Raises `RpcError`."""
+    """Raises `UnreadableError`."""
     try:
         return _decode(data)
     except RecursionError:
-        raise RpcError(PARSE_ERROR, "Parse error: nested too deeply") from None
+        raise UnreadableError(data, "it is nested too deeply") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as reason:
-        raise RpcError(PARSE_ERROR, f"Parse error: {str(reason)[:200]}") from None
+        raise UnreadableError(data, _why_not(data) or str(reason)[:200]) from None
+
+
+class UnreadableError(RpcError):
+    """What somebody sent. Whoever waits for an answer is told, if it can be seen who that is."""
+
+    def __init__(self, data: bytes, why: str) -> None:
+        known = outline(data)
+        request_id = known.get("id") if "method" in known else None
+        is_known = type(request_id) in {int, str}
+        super().__init__(
+            INVALID_REQUEST if is_known else PARSE_ERROR,
+            f"Invalid request: {why}" if is_known else f"Parse error: {why}",
+        )
+        self.request_id = request_id if is_known else None
+
+
+def _why_not(data: bytes) -> str:
+    """In what is JSON for others."""
+    try:
+        return without_json_form(json.loads(data))
+    except (ValueError, RecursionError):
+        return ""
 
 
 def success(request_id: Any, result: Any) -> bytes:
@@ -61,7 +87,10 @@ def error_of(error: RpcError) -> dict[str, Any]:
 
 
 def failure(request_id: Any, error: RpcError) -> bytes:
-    return encode({"jsonrpc": "2.0", "id": request_id, "error": error_of(error)})
+    try:
+        return encode({"jsonrpc": "2.0", "id": request_id, "error": error_of(error)})
+    except RecursionError:  # of its data
+        return failure(request_id, RpcError(error.code, error.message))
 
 
 def json_reply(body: bytes, status: int = 200, headers: Sequence[tuple[str, str]] = ()) -> HttpReply:

@@ -14,6 +14,7 @@ from awf.domain.mcp import INVALID_REQUEST, LEGACY_VERSIONS, MODERN_VERSIONS, Rp
 from awf.domain.ports.http_server import HttpReply
 from awf.interfaces.mcp.gateway.event_log import EventLog
 from awf.interfaces.mcp.gateway.messages import (
+    UnreadableError,
     checked_id,
     checked_object,
     decoded,
@@ -82,8 +83,8 @@ class Streamable:
     ) -> HttpReply | None:
         try:
             message = decoded(request.body)
-        except RpcError as error:
-            return refusal(400, error)
+        except UnreadableError as error:
+            return refusal(400, error, error.request_id)
         if type(message) is list:
             return await self._batch(request, key, message, headers)
         if type(message) is not dict:
