@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,11 @@ SETTLE_SECONDS = 10.0
 # How fast a machine is says nothing about what it tests.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+for _number in (signal.SIGINT, signal.SIGHUP):
+    if (
+        signal.getsignal(_number) is signal.SIG_IGN
+    ):  # by `&` and `nohup`; the programs that are tested would inherit that
+        signal.signal(_number, lambda *_: None)
 
 
 @pytest.fixture
