@@ -175,3 +175,12 @@ def test_whatever_lies_in_a_store_is_taken():
         walk.step(*given_row)
     assert {one.kind for one in walk.flaws} == {"changed", "order"}
     assert walk.sound_until == 0
+
+
+@pytest.mark.parametrize("details", [b'{"x":' + b"[" * 10_000 + b"]" * 10_000 + b"}", b'{"x":"\xff"}'])
+def test_an_entry_that_is_nested_too_deeply_or_no_text_is_named_like_any_other_that_is_none(details):
+    entry = b'{"createdAt":1,"details":%b,"kind":"spooled"}' % details
+    walk = ChainWalk()
+    walk.step(1, GENESIS, record_hash(1, GENESIS, entry), entry)
+    assert walk.read(1, entry) is None
+    assert flaws(walk) == [("changed", 1)]

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from awf.domain.audit import AuditCheckpoint, AuditEntry, AuditFlaw, AuditRecord, FlawKind
 from awf.domain.canonical import canonical, encoded_alike, sha256_hex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
     "DAMAGED_LINE",
@@ -24,10 +27,13 @@ __all__ = [
     "ChainWalk",
     "decoded_entry",
     "entry_json",
+    "reader",
     "record_hash",
     "record_line",
     "signed_bytes",
 ]
+
+T = TypeVar("T")
 
 GENESIS = "0" * 64  # what the first record names as the one before
 # Causes of an `audit_gap`, after which the log is not all that was recorded.
@@ -40,7 +46,23 @@ DEEPEST = 64  # levels of details that are kept
 EXACT = 2**53 - 1
 
 _encode = msgspec.json.Encoder(order="sorted").encode
-decoded_entry = msgspec.json.Decoder(AuditEntry).decode
+
+
+def reader(kind: type[T]) -> Callable[[bytes | str], T]:
+    """What it is given may be whatever somebody has made of a line: all that is none raises `msgspec.DecodeError`."""
+    decode = msgspec.json.Decoder(kind).decode
+
+    def decoded(data: bytes | str) -> T:
+        try:
+            return decode(data)
+        except (RecursionError, UnicodeDecodeError) as error:
+            why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+            raise msgspec.DecodeError(why) from error
+
+    return decoded
+
+
+decoded_entry = reader(AuditEntry)
 
 
 def entry_json(entry: AuditEntry) -> bytes:

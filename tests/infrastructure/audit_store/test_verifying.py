@@ -11,7 +11,7 @@ import time
 import msgspec
 import pytest
 
-from awf.domain.audit import AuditCheckpoint
+from awf.domain.audit import AuditCheckpoint, AuditFilter
 from awf.domain.audit_chain import record_hash, signed_bytes
 from awf.domain.errors import AwfError
 from awf.domain.gate_file import Audit
@@ -404,6 +404,17 @@ async def test_no_more_than_the_first_flaws_are_told(log, any_bench, told):
     report = await log.verify()
     assert len(report.flaws) == 20
     assert report.sound_until == 0
+
+
+async def test_an_entry_that_is_nested_too_deeply_is_named_and_others_are_still_found(log, any_bench):
+    deep = '{"createdAt":1,"details":{"x":' + "[" * 100_000 + "]" * 100_000 + '},"kind":"configuration"}'
+    is_shared = isinstance(log, PostgresAudit)
+    value = "convert_to(?, 'UTF8')" if is_shared else "?"
+    with any_bench.sql() as connection:
+        connection.execute(f"UPDATE records SET entry = {value} WHERE sequence = 5", (deep,))
+    found, report = await flaw(log)
+    assert (found.kind, found.sequence, report.sound_until, report.records) == ("changed", 5, 4, RECORDS)
+    assert len(await log.records(where=AuditFilter(kinds=("configuration",)))) == RECORDS - 1
 
 
 async def outcome(bench, folder):

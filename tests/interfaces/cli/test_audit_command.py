@@ -158,6 +158,35 @@ def test_a_broken_log_ends_with_status_3_and_names_the_place(audit, recorded):
     assert "record 2" in error["message"]
 
 
+def alter(folder, statement, *values):
+    with sqlite3.connect(folder / "audit.db") as connection:
+        connection.execute(statement, values)
+    connection.close()
+
+
+DEEP = '{"x":' + "[" * 10_000 + "]" * 10_000 + "}"
+
+
+def test_a_record_that_is_nested_too_deeply_is_named_like_other_damage(audit, recorded, tmp_path):
+    written = audit("export").out
+    (tmp_path / "deep.jsonl").write_text(written.replace('"kind"', f'"details":{DEEP},"kind"', 1), "utf-8")
+    assert "Record 1 is no entry of an audit" in audit("verify", "deep.jsonl", status=3).err
+    entry = f'{{"createdAt":1,"details":{DEEP},"kind":"spooled"}}'
+    alter(recorded, "UPDATE records SET entry = ? WHERE sequence = 2", entry)
+    assert "Record 2 is no entry of an audit" in audit("verify", status=3).err
+    for command in (["show", "2"], ["export"], ["export", "--format", "agent-trail"]):
+        assert "Record 2 of the audit cannot be read" in audit(*command, status=3).err
+
+
+def test_a_line_of_an_export_that_is_nested_too_deeply_is_no_checkpoint(audit, recorded, tmp_path):
+    (tmp_path / "deep.jsonl").write_text(audit("export").out + DEEP + "\n", encoding="utf-8")
+    assert "is neither a record nor a checkpoint" in audit("verify", "deep.jsonl", status=3).err
+    (tmp_path / "witness").write_text(DEEP + "\n", encoding="utf-8")
+    assert (
+        "Line 1 of the witness file is no checkpoint" in audit("verify", "--witness", "witness", status=3).err
+    )
+
+
 def test_programs_are_told_of_a_broken_log_as_of_a_sound_one(audit, recorded):
     sound = json.loads(audit("verify", "-o", "json").out)
     with sqlite3.connect(recorded / "audit.db") as connection:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from awf.domain.audit import AuditCheckpoint, AuditReport
-from awf.domain.audit_chain import ChainWalk, record_line
+from awf.domain.audit_chain import ChainWalk, reader, record_line
 from awf.domain.canonical import canonical
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ _RECORD = re.compile(
 
 class _Line(msgspec.Struct, frozen=True):
     checkpoint: AuditCheckpoint
+
+
+_line = reader(_Line)
 
 
 async def chain_lines(log: AuditLog, after: int = 0, limit: int = 0) -> AsyncIterator[bytes]:
@@ -81,7 +84,7 @@ def _unsigned(walk: ChainWalk, vouched: int) -> Iterator[str]:
 
 def _checkpoint(line: bytes) -> AuditCheckpoint | None:
     try:
-        return msgspec.json.decode(line, type=_Line).checkpoint
+        return _line(line).checkpoint
     except msgspec.DecodeError:
         return None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from awf.domain.audit import AuditCheckpoint
-from awf.domain.audit_chain import decoded_entry
+from awf.domain.audit_chain import decoded_entry, reader
 from awf.domain.canonical import canonical
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ __all__ = ["Checkpoints", "Witness", "WitnessFile", "first_moment", "stored_chec
 
 _log = logging.getLogger("awf.audit")
 _LONGEST_WAIT = 86400.0  # nobody can be told to wait for ages; then it is looked at again
+_checkpoint = reader(AuditCheckpoint)
 
 
 class Checkpoints:
@@ -176,6 +177,6 @@ class WitnessFile:
                     return
                 left -= len(line)
                 try:
-                    yield msgspec.json.decode(line, type=AuditCheckpoint)
+                    yield _checkpoint(line)
                 except msgspec.DecodeError:
                     yield None

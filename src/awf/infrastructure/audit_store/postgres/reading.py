@@ -36,9 +36,8 @@ def read_records(
     pages = _Pages(connection, after, before, newest_first=newest_first)
     try:
         return pages.read(limit, where, _conditions(where))
-    except (
-        psycopg.DataError
-    ):  # an entry that the database cannot look into, such as one with a zero byte in a text
+    # An entry that the database cannot look into, such as one with a zero byte in a text, or nested too deeply.
+    except (psycopg.DataError, psycopg.errors.StatementTooComplex):
         return pages.read(limit, where, [])
 
 
