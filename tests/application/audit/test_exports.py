@@ -12,9 +12,13 @@ import jsonschema_rs
 import pytest
 import rfc8785
 
+from awf.application.audit.agent_trail import AgentTrail
+from awf.application.audit.events import event_of
 from awf.application.audit.exporting import exported
 from awf.application.audit.jsonl import verify_lines
-from awf.domain.audit import AuditEntry
+from awf.application.audit.ocsf import OcsfChain
+from awf.domain.audit import AuditEntry, AuditRecord
+from awf.domain.audit_chain import GENESIS
 from awf.domain.gate_file import Audit
 from awf.infrastructure.audit_store import SqliteAudit, signature_holds
 from awf.testing.memory_audit import MemoryAudit
@@ -235,3 +239,16 @@ async def test_an_export_is_the_same_every_time(log):
 async def test_an_empty_log_exports_nothing():
     for form in ("jsonl", "ocsf", "agent-trail"):
         assert await lines(MemoryAudit(), form) == []
+
+
+@pytest.mark.parametrize(("moment", "year", "milliseconds"), [
+    (-1e18, "0001", -62135596800000), (1e12, "9999", 253402300799999), (1e300, "9999", 253402300799999),
+    (1.7e308, "9999", 253402300799999),
+])  # fmt: skip
+def test_a_moment_that_is_in_no_calendar_is_exported_as_the_first_or_last_one(moment, year, milliseconds):
+    entry = told("call", moment, request_id="r", tool_id="kb:get", success=True)
+    record = AuditRecord(sequence=1, previous=GENESIS, hash="", entry=entry)
+    trail = [AgentTrail("log", "1").begin(moment), *AgentTrail("log", "1").documents(record)]
+    assert {one["timestamp"][:4] for one in trail} == {year}
+    event = OcsfChain("log", "1").document(event_of(record))
+    assert (event["time"], event["end_time"]) == (milliseconds, milliseconds)

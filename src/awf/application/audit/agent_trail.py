@@ -10,6 +10,7 @@ import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from awf.application.audit.events import in_calendar
 from awf.domain.canonical import canonical
 
 if TYPE_CHECKING:
@@ -143,4 +144,5 @@ def _about(entry: AuditEntry) -> dict[str, Any]:
 
 
 def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    moment = datetime.fromtimestamp(in_calendar(seconds), UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

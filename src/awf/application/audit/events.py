@@ -8,7 +8,9 @@ import msgspec
 
 from awf.domain.audit import AuditEntry, AuditKind, AuditRecord  # noqa: TC001  msgspec reads annotations
 
-__all__ = ["Outcome", "ToolAuditEvent", "event_of", "whole_call"]
+__all__ = ["Outcome", "ToolAuditEvent", "event_of", "in_calendar", "whole_call"]
+
+_FIRST, _LAST = -62135596800.0, 253402300799.999  # moments of the years 1 and 9999
 
 Outcome = Literal[
     "success",
@@ -80,6 +82,11 @@ def event_of(record: AuditRecord, decision: AuditEntry | None = None) -> ToolAud
         by=_text(details, "decidedBy") or _text(details, "by") or _text(grant, "issuedBy"),
         status=_text(details, "status") or _text(grant, "capability"),
     )
+
+
+def in_calendar(moment: float) -> float:
+    """The moment, or the nearest one that has a date: whoever changes a record may make any number of it."""
+    return min(max(moment, _FIRST), _LAST)
 
 
 def _text(details: Any, name: str) -> str:

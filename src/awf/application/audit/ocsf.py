@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+from awf.application.audit.events import in_calendar
 from awf.domain.canonical import canonical
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class OcsfChain:
         )
         status, status_name = _STATUS.get(event.outcome, (0, "Unknown"))
         denied = event.outcome == "denied"
-        moment = round(event.created_at * 1000)
+        moment = round(in_calendar(event.created_at) * 1000)
         return {
             "activity_id": activity,
             "activity_name": activity_name,

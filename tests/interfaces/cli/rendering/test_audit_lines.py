@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
 from awf.application.audit.events import event_of
 from awf.domain.audit import AuditEntry, AuditRecord
-from awf.interfaces.cli.rendering.audit_lines import event_lines
+from awf.interfaces.cli.rendering.audit_lines import event_lines, record_lines
 
 
 def lines(**fields):
@@ -39,3 +41,12 @@ def test_a_call_that_only_shadow_mode_let_pass_says_what_would_have_been_decided
     assert line.endswith("would be denied: It needs a grant.")
     (line,) = lines(**call, shadowed="allow_with_confirm", rule="ask-first", reason="It deletes.")
     assert line.endswith("would be asked: ask-first")
+
+
+@pytest.mark.parametrize("moment", [-1e18, 1e18, 1e300, -1e300])
+def test_a_moment_that_is_in_no_calendar_is_shown_as_its_number(moment):
+    entry = AuditEntry(kind="configuration", created_at=moment, reason="loaded")
+    record = AuditRecord(sequence=7, previous="", hash="", entry=entry)
+    (line,) = event_lines([event_of(record)])
+    assert f"{moment:g}" in line
+    assert f"  createdAt: {moment}" in list(record_lines(record))

@@ -53,7 +53,15 @@ def _row(event: ToolAuditEvent) -> tuple[str, ...]:
 
 
 def _when(moment: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
+    """Where somebody has made a number of it that is in no calendar: the number."""
+    return _dated(moment) or f"{moment:g}"
+
+
+def _dated(moment: float) -> str:
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
+    except (OverflowError, ValueError, OSError):
+        return ""
 
 
 def record_lines(record: AuditRecord) -> Iterator[str]:
@@ -66,7 +74,8 @@ def record_lines(record: AuditRecord) -> Iterator[str]:
 
 def _value(name: str, value: Any) -> str:
     if name == "createdAt":
-        return f"{value} ({_when(value)})"
+        date = _dated(value)
+        return f"{value} ({date})" if date else f"{value}"
     return flat(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
