@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
+    "CHECKPOINTS_LOST",
     "DAMAGED_LINE",
     "ENTRIES_LOST",
     "GENESIS",
@@ -38,6 +39,7 @@ T = TypeVar("T")
 GENESIS = "0" * 64  # what the first record names as the one before
 # Causes of an `audit_gap`, after which the log is not all that was recorded.
 HEAD_LOST = "head lost"  # nobody can tell whether the end was cut off before it
+CHECKPOINTS_LOST = "checkpoints lost"  # those that are signed afterwards would hide that
 ENTRIES_LOST = "entries lost"  # they were gone before they came into the chain
 DAMAGED_LINE = "damaged line"  # what came there instead of an entry
 PLACE_LOST = "place lost"  # nobody could tell which entries of a file were in the chain already
@@ -203,6 +205,9 @@ class ChainWalk:
                 f"record {sequence} says that {details.get('found')}: records before it may have been cut off"
             )
             self.flaw("cut", sequence, said)
+        elif cause == CHECKPOINTS_LOST:
+            said = f"record {sequence} says that checkpoints were signed and were missing then: {details.get('found')}"
+            self.flaw("checkpoint", sequence, said)
         elif cause == ENTRIES_LOST:
             said = f"entries are missing before record {sequence}, {details.get('bytes')} bytes: {file} was cut short"
             self.flaw("missing", sequence, said)

@@ -119,6 +119,7 @@ async def test_what_is_done_to_an_export_is_named_with_its_place(log):
         ({"cause": "entries lost", "spill": "x.spill", "bytes": 7}, "missing"),
         ({"cause": "damaged line", "spill": "x.spill"}, "missing"),
         ({"cause": "place lost", "spill": "x.spill"}, "database"),
+        ({"cause": "checkpoints lost", "found": "all of them"}, "checkpoint"),
     ],
 )
 async def test_what_a_log_says_about_its_gaps_its_export_says_too(tmp_path, details, kind):

@@ -75,6 +75,41 @@ async def test_checkpoints_that_were_all_removed_are_missed(any_bench, fill, wit
     assert flaws(await any_bench.open().verify()) == [("checkpoint", 4)]
 
 
+@pytest.mark.parametrize("look", ["at once", "after a record"])
+async def test_checkpoints_that_were_all_removed_are_told_ever_after_however_many_are_signed_later(
+    any_bench, fill, witness, told, look
+):
+    log = await fill(any_bench)
+    log.close_now()
+    any_bench.alter("DELETE FROM checkpoints")
+    witness.unlink()
+    for _ in range(3):
+        log = any_bench.open(settings=Audit(checkpoint_records=1))
+        if look == "after a record":
+            log.record(told(moment=time.time()))
+            await log.records()
+        report = await log.verify()
+        assert [one.kind for one in report.flaws] == ["checkpoint"]
+        log.record(told(moment=time.time()))
+        log.close_now()
+    assert report.checkpoints
+    (gap,) = [one for one in await any_bench.open().records() if one.entry.kind == "audit_gap"]
+    assert gap.entry.details["cause"] == "checkpoints lost"
+    assert report.sound_until == gap.sequence - 1
+
+
+async def test_a_log_that_has_lost_its_only_checkpoint_is_signed_anew_at_once_and_says_so_before(bench, fill):
+    """Or it would be said again with every transaction."""
+    log = await fill(bench)
+    log.close_now()
+    bench.alter("DELETE FROM checkpoints")
+    for _ in range(2):
+        bench.open().close_now()
+    log = bench.open()
+    assert [one.size for one in await log.checkpoints()] == [4]
+    assert len(await log.records()) == 4
+
+
 async def test_a_checkpoint_that_only_the_witness_has_is_missed(any_bench, fill):
     log = await fill(any_bench)
     any_bench.alter("DELETE FROM checkpoints WHERE size = 1")

@@ -64,6 +64,12 @@ def recorded(tmp_path):
     return tmp_path / "runs" / "audit"
 
 
+def alter(folder, statement, *values):
+    with sqlite3.connect(folder / "audit.db") as connection:
+        connection.execute(statement, values)
+    connection.close()
+
+
 def listed(audit, *arguments):
     return [one["requestId"] for one in json.loads(audit("list", "-o", "json", *arguments).out)]
 
@@ -134,6 +140,14 @@ def test_a_sound_log_is_told_with_what_vouches_for_it(audit, recorded):
     assert audit("verify", "--key", key).out == audit("verify", "--key", str(recorded / "signing.pub")).out
 
 
+def test_checkpoints_that_were_removed_are_told_every_time(audit, recorded):
+    alter(recorded, "DELETE FROM checkpoints")
+    for _ in range(3):
+        assert "heckpoints were signed and" in audit("verify", status=3).err
+    audit("export", "--file", "out.jsonl")
+    assert "heckpoints were signed and" in audit("verify", "out.jsonl", status=3).err
+
+
 def test_several_keys_may_be_trusted_one_by_one_or_in_a_file(audit, recorded, tmp_path):
     key, other = (recorded / "signing.pub").read_text(encoding="ascii").strip(), "A" * 43 + "="
     (tmp_path / "keys").write_text(f"{other}\n{key}\n", encoding="ascii")
@@ -156,12 +170,6 @@ def test_a_broken_log_ends_with_status_3_and_names_the_place(audit, recorded):
     error = json.loads(audit("verify", "-o", "json", status=3).out)["error"]
     assert error["code"] == "EXECUTION.AUDIT.BROKEN"
     assert "record 2" in error["message"]
-
-
-def alter(folder, statement, *values):
-    with sqlite3.connect(folder / "audit.db") as connection:
-        connection.execute(statement, values)
-    connection.close()
 
 
 DEEP = '{"x":' + "[" * 10_000 + "]" * 10_000 + "}"

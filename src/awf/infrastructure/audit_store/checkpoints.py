@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from awf.domain.gate_file import Audit
     from awf.infrastructure.audit_store.database import Database
+    from awf.infrastructure.audit_store.keys import Keys
 
-__all__ = ["Checkpoints", "Witness", "WitnessFile", "first_moment", "stored_checkpoints"]
+__all__ = ["Checkpoints", "Witness", "WitnessFile", "are_lost", "first_moment", "stored_checkpoints"]
 
 _log = logging.getLogger("awf.audit")
 _LONGEST_WAIT = 86400.0  # nobody can be told to wait for ages; then it is looked at again
@@ -44,8 +45,11 @@ class Checkpoints:
     def sign_if_due(self, connection: sqlite3.Connection, sequence: int, head: str, now: float) -> None:
         self._take_up(connection)
         size, moment = self._newest(connection, now)
+        many = sequence - size >= self.settings.checkpoint_records
         overdue = now - moment >= self.settings.checkpoint_every
-        if sequence > size and (sequence - size >= self.settings.checkpoint_records or overdue):
+        # Where all are lost the chain says so by now, and one that is signed keeps it from saying so again.
+        lost = not size and self._database.keys.have_signed()
+        if sequence > size and (many or overdue or lost):
             self.sign(connection, sequence, head, now)
 
     def _newest(self, connection: sqlite3.Connection, now: float) -> tuple[int, float]:
@@ -83,6 +87,12 @@ class Checkpoints:
         with contextlib.suppress(sqlite3.Error):  # then the next time
             self._take_up(self._database.connection)
         self._witness.tell(self.settings.witness)
+
+
+def are_lost(connection: sqlite3.Connection, keys: Keys) -> bool:
+    """Whether there were some, and none is left."""
+    found = connection.execute("SELECT 1 FROM checkpoints LIMIT 1").fetchone()
+    return found is None and keys.have_signed()
 
 
 def _begun(connection: sqlite3.Connection, now: float) -> float:

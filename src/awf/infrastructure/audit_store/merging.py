@@ -16,7 +16,16 @@ import time
 from typing import TYPE_CHECKING
 
 from awf.domain.audit import AuditEntry
-from awf.domain.audit_chain import ENTRIES_LOST, GENESIS, HEAD_LOST, PLACE_LOST, entry_json, record_hash
+from awf.domain.audit_chain import (
+    CHECKPOINTS_LOST,
+    ENTRIES_LOST,
+    GENESIS,
+    HEAD_LOST,
+    PLACE_LOST,
+    entry_json,
+    record_hash,
+)
+from awf.infrastructure.audit_store.checkpoints import are_lost
 from awf.infrastructure.audit_store.joining import Begun
 from awf.infrastructure.audit_store.spill import (
     Found,
@@ -342,9 +351,12 @@ class _Chain:
         # A cut end stays visible: the chain goes on behind where it was, not where it is now.
         self.sequence, self.hash = max(known, key=lambda one: one[0])
         if trouble:  # and where nobody can tell that any more, at least this is said for good
-            self._append(
-                AuditEntry(kind="audit_gap", created_at=now, details={"cause": HEAD_LOST, "found": trouble})
-            )
+            self._say(HEAD_LOST, trouble, now)
+        if are_lost(connection, keys):
+            self._say(CHECKPOINTS_LOST, "all of them", now)
+
+    def _say(self, cause: str, found: str, now: float) -> None:
+        self._append(AuditEntry(kind="audit_gap", created_at=now, details={"cause": cause, "found": found}))
 
     def add(self, items: Iterable[Item], writer: str) -> None:
         for entry in items:

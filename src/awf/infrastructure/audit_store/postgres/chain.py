@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from awf.domain.audit import AuditEntry, AuditUnavailable
-from awf.domain.audit_chain import GENESIS, HEAD_LOST, decoded_entry, entry_json, record_hash
+from awf.domain.audit_chain import (
+    CHECKPOINTS_LOST,
+    GENESIS,
+    HEAD_LOST,
+    decoded_entry,
+    entry_json,
+    record_hash,
+)
 from awf.infrastructure.audit_store.checkpoints import Witness, first_moment
 from awf.infrastructure.audit_store.keys import SharedKeys
 from awf.infrastructure.audit_store.noted_head import NotedHead
@@ -47,6 +54,7 @@ _ADD = (
 _OPEN = "INSERT INTO awf.audit_open_calls (sequence, writer) SELECT unnest(%b::bigint[]), %b::text"
 _CLOSE = "DELETE FROM awf.audit_open_calls WHERE sequence = ANY(%b::bigint[])"
 _MOVE = "UPDATE awf.audit_head SET sequence=%b, hash=%b, mac=%b, key=%b, signed=%b, signed_at=%b"
+_SIGNED = "SELECT 1 FROM awf.audit_checkpoints WHERE size >= %b LIMIT 1"
 _SIGN = (
     "INSERT INTO awf.audit_checkpoints (size, head, created_at, key, signature) VALUES (%b,%b,%b,%b,%b)"
     " ON CONFLICT (size) DO NOTHING"
@@ -173,7 +181,12 @@ class Chain:
         for call in self._left(connection, ended):
             links.drop(call, head.now)
             numbers.append(-links.sequence)  # these are not tried again, so nobody counts them
-        made = self._due(head, links, sign=sign)
+        made = None
+        if self._is_due(head, links, sign=sign):
+            if self._has_lost_checkpoints(connection, head):  # the next one would hide it
+                links.add(_gap(CHECKPOINTS_LOST, f"that of {head.signed} records", head.now))
+                numbers.append(-links.sequence)
+            made = self.keys.signed(head.origin, links.sequence, links.hash, head.now)
         if not links.rows and made is None:
             connection.execute("ROLLBACK")
             self._keep(links, head)
@@ -199,8 +212,7 @@ class Chain:
     def _linked(self, start: tuple[int, str], batch: Batch, now: float, trouble: str = "") -> _Links:
         links = _Links(*start, self.open_calls)
         if trouble:  # where nobody can tell any more whether the end was cut off, this is said for good
-            details = {"cause": HEAD_LOST, "found": trouble}
-            links.add(AuditEntry(kind="audit_gap", created_at=now, details=details))
+            links.add(_gap(HEAD_LOST, trouble, now))
         for entry in batch.entries:
             links.add(entry)
         for call in batch.dropped:
@@ -263,14 +275,16 @@ class Chain:
                 request = ""
             yield OpenCall(sequence, request)
 
-    def _due(self, head: Head, links: _Links, *, sign: bool) -> AuditCheckpoint | None:
+    def _is_due(self, head: Head, links: _Links, *, sign: bool) -> bool:
         sequence = links.sequence
         moment = head.signed_at if head.signed else self._begun or 0.0
         many = sequence - head.signed >= self.settings.checkpoint_records
         late = head.now - moment >= self.settings.checkpoint_every
-        if sequence > head.signed and (sign or many or late):
-            return self.keys.signed(head.origin, sequence, links.hash, head.now)
-        return None
+        return sequence > head.signed and (sign or many or late)
+
+    @staticmethod
+    def _has_lost_checkpoints(connection: Connection, head: Head) -> bool:
+        return head.signed > 0 and connection.execute(_SIGNED, (head.signed,)).fetchone() is None
 
     def _write(
         self,
@@ -332,6 +346,10 @@ class Chain:
     def close(self) -> None:
         if self._notes is not None:
             self._notes.close()
+
+
+def _gap(cause: str, found: str, now: float) -> AuditEntry:
+    return AuditEntry(kind="audit_gap", created_at=now, details={"cause": cause, "found": found})
 
 
 def noted_head(folder: str, keys: SharedKeys, origin: str) -> NotedHead:
