@@ -195,6 +195,23 @@ def test_a_line_of_an_export_that_is_nested_too_deeply_is_no_checkpoint(audit, r
     )
 
 
+@pytest.mark.parametrize(
+    ("done", "hint"),
+    [
+        ("DELETE FROM records WHERE sequence = 3", "awf audit show 2"),
+        ("DELETE FROM records WHERE sequence = 4", "awf audit show 3"),
+        ("UPDATE records SET entry = replace(entry, 'kb:put', 'kb:pot')", "awf audit show 2"),
+        ("DELETE FROM records WHERE sequence = 1", ""),
+    ],
+)
+def test_what_is_to_be_shown_of_a_broken_log_is_a_record_that_is_there(audit, recorded, done, hint):
+    alter(recorded, done)
+    told = audit("verify", status=3).err
+    assert [line for line in told.splitlines() if "hint:" in line] == ([f"  hint: {hint}"] if hint else [])
+    if hint:
+        audit(*hint.split()[2:])
+
+
 def test_programs_are_told_of_a_broken_log_as_of_a_sound_one(audit, recorded):
     sound = json.loads(audit("verify", "-o", "json").out)
     with sqlite3.connect(recorded / "audit.db") as connection:
@@ -228,6 +245,16 @@ def test_a_witness_file_without_a_checkpoint_vouches_for_nothing(audit, recorded
         connection.execute("UPDATE records SET entry = replace(entry, 'kb:put', 'kb:pot')")
     connection.close()
     assert "Record 2 was changed" in audit("verify", "--witness", "empty", status=3).err
+
+
+def test_an_export_without_a_record_vouches_for_nothing(audit, recorded, tmp_path):
+    (tmp_path / "empty").touch()
+    for given in ([], ["--key", str(recorded / "signing.pub")]):
+        told = audit("verify", "empty", *given, status=1).err
+        assert "USER.AUDIT.NO_EVIDENCE" in told
+        assert "empty has no record" in told
+    (tmp_path / "empty").write_text("\n", encoding="utf-8")
+    assert "EXECUTION.AUDIT.BROKEN" in audit("verify", "empty", status=3).err
 
 
 def test_a_key_says_what_of_an_export_it_does_not_vouch_for(audit, recorded, tmp_path):

@@ -362,9 +362,9 @@ USER_CODES: dict[str, Entry] = {
         "`awf audit list` shows what there is; --storage DIR looks elsewhere.",
     ),
     "USER.AUDIT.NO_EVIDENCE": Entry(
-        "What the log is to be held against is none",
+        "What the log is to be held against, or the export that is to be checked, is none",
         "`--key` takes a public key (32 bytes in Base64, as `signing.pub` beside the log has it) or a file with one in each line, `--witness` a file "
-        "with checkpoints. What is empty or something else vouches for nothing.",
+        "with checkpoints, and an export has records. What is empty or something else vouches for nothing.",
         "Take the key or the witness file that you kept elsewhere; `awf audit verify --help` says more.",
     ),
     "USER.RUN.NOT_FOUND": Entry(

@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from awf.bootstrap import App
-    from awf.domain.audit import AuditReport
+    from awf.domain.audit import AuditFlaw, AuditReport
 
 __all__ = ["command"]
 
 T = TypeVar("T")
 _KEY_BYTES = 32
+_WRITE_ANEW = "awf audit export --file FILE writes it anew."
 _FORMATS = ["jsonl", "ocsf", "agent-trail"]
 
 
@@ -160,7 +161,7 @@ def verify_audit(
     else:
         app = _with_audit(storage)
         report = _asked(app, lambda: app.audit.verify(public_key=public, witness=witness))
-    _require_sound(report, "awf audit export --file FILE writes it anew." if file is not None else "")
+    _require_sound(report, _WRITE_ANEW if file is not None else "")
     if witness and not report.witnessed:
         message = f"{witness} has no checkpoint, so there is nothing to hold the log against."
         raise _no_evidence(message, "Take the file that `audit: {witness: FILE}` of the configuration names.")
@@ -339,9 +340,12 @@ def _verified_file(file: str, public: str) -> AuditReport:
 
     try:
         with open(file, "rb") as stream:
-            return verify_lines(stream, public, App.signature_holds)
+            report = verify_lines(stream, public, App.signature_holds)
     except OSError as error:
         raise _missing(file) from error
+    if report.is_sound and not report.records:
+        raise _no_evidence(f"{file} has no record, so there is nothing to check.", _WRITE_ANEW)
+    return report
 
 
 def _missing(file: str) -> Exception:
@@ -371,9 +375,15 @@ def _require_sound(report: AuditReport, hint: str = "") -> None:
         if report.sound_until >= report.first
         else "No record is sound."
     )
-    place = min(flaw.sequence for flaw in report.flaws)
+    place = min(report.flaws, key=lambda flaw: flaw.sequence)
     raise BrokenAuditError(
-        "\n".join([f"The audit is not as it was written, from record {place} on.", *told, until]),
-        hint or f"awf audit show {max(1, place)}",
+        "\n".join([f"The audit is not as it was written, from record {place.sequence} on.", *told, until]),
+        hint or _look_at(place, report),
         report,
     )
+
+
+def _look_at(place: AuditFlaw, report: AuditReport) -> str:
+    """The record itself where it is there; else the last one that is as it was."""
+    shown = place.sequence if place.kind in {"changed", "order"} else report.sound_until
+    return f"awf audit show {shown}" if shown >= report.first else ""
