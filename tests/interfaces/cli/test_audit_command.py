@@ -284,6 +284,14 @@ def test_an_export_can_be_checked_where_there_is_no_log(audit, recorded, tmp_pat
 
 
 @pytest.mark.parametrize("form", ["ocsf", "agent-trail"])
+def test_a_call_that_says_it_follows_a_record_that_cannot_be_is_told_without_it(audit, recorded, form):
+    entry = f'{{"createdAt":1,"follows":{"9" * 30},"kind":"effect","requestId":"r2","success":true}}'
+    alter(recorded, "UPDATE records SET entry = ? WHERE sequence = 2", entry)
+    assert "r2" in listed(audit)
+    assert audit("export", "--format", form).out
+
+
+@pytest.mark.parametrize("form", ["ocsf", "agent-trail"])
 def test_exports_for_others_are_lines_of_json(audit, recorded, form):
     lines = audit("export", "--format", form).out.splitlines()
     assert lines
@@ -303,6 +311,12 @@ def test_an_export_that_cannot_be_written_is_told_and_leaves_nothing(audit, reco
         (["list", "--since", "yesterday"], "USER.INPUT.USAGE"),
         (["list", "--kind", "nonsense"], "USER.INPUT.USAGE"),
         (["list", "--limit", "0"], "USER.INPUT.USAGE"),
+        (["list", "--after", "9" * 20], "USER.INPUT.USAGE"),
+        (["export", "--after", "9" * 20], "USER.INPUT.USAGE"),
+        (["list", "--tool", "a\udcffb"], "USER.INPUT.INVALID_FORMAT"),
+        (["list", "--context", "a\udcffb"], "USER.INPUT.INVALID_FORMAT"),
+        (["list", "--request", "a\udcffb"], "USER.INPUT.INVALID_FORMAT"),
+        (["show", "9" * 20], "USER.INPUT.USAGE"),
         (["show", "x"], "USER.INPUT.USAGE"),
         (["verify", "missing.jsonl"], "USER.INPUT.MISSING_FILE"),
         (["verify", "--witness", "missing"], "USER.INPUT.MISSING_FILE"),

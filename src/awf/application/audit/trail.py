@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["AuditTrail"]
 
 _PAGE = 500
+_MOST = 2**63 - 1  # no store counts any further
 _CALLS: tuple[AuditKind, ...] = ("call", "decision", "effect")
 
 
@@ -61,6 +62,8 @@ class AuditTrail:
         return found if after else found[::-1]
 
     async def record(self, sequence: int) -> AuditRecord | None:
+        if not 0 < sequence <= _MOST:
+            return None
         found = await self._log.records(after=sequence - 1, limit=1)
         return found[0] if found and found[0].sequence == sequence else None
 

@@ -16,6 +16,7 @@ from awf.interfaces.cli.options import (
     listing_options,
     make_app,
     not_empty,
+    require_text,
     storage_option,
 )
 
@@ -30,8 +31,15 @@ __all__ = ["command"]
 
 T = TypeVar("T")
 _KEY_BYTES = 32
+_MOST = 2**63 - 1  # numbers of records go no further
 _WRITE_ANEW = "awf audit export --file FILE writes it anew."
 _FORMATS = ["jsonl", "ocsf", "agent-trail"]
+
+
+def _number(ctx: click.Context, param: click.Parameter, value: int) -> int:
+    if value > _MOST:
+        raise click.BadParameter(f"{value} is beyond all records.", ctx, param)
+    return value
 
 
 @click.group()
@@ -58,7 +66,14 @@ def command() -> None:
     "--since", default="", callback=not_empty, metavar="AGE", help="Only of the last 30m, 12h, 7d, …"
 )
 @click.option("--until", default="", callback=not_empty, metavar="AGE", help="Only what is older than this.")
-@click.option("--after", type=click.IntRange(min=0), default=0, metavar="N", help="Go on behind this number.")
+@click.option(
+    "--after",
+    type=click.IntRange(min=0),
+    default=0,
+    callback=_number,
+    metavar="N",
+    help="Go on behind this number.",
+)
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True)
 @storage_option
 @listing_options("text", "json", "ndjson")
@@ -80,6 +95,8 @@ def list_events(
     from awf.domain.audit import AuditFilter
     from awf.interfaces.cli.rendering.audit_lines import event_lines
 
+    for word in (tool, context, request):
+        require_text(word, "`awf audit list -o json` shows what there is.")
     where = AuditFilter(
         kinds=_kinds(kind),
         tool=tool,
@@ -107,7 +124,7 @@ def list_events(
 
 
 @command.command("show")
-@click.argument("sequence", type=click.IntRange(min=1))
+@click.argument("sequence", type=click.IntRange(min=1), callback=_number)
 @storage_option
 @listing_options()
 def show_record(sequence: int, storage: str | None, output: str) -> int:
@@ -189,7 +206,14 @@ def verify_audit(
     metavar="FILE",
     help="Where to write; else to standard output.",
 )
-@click.option("--after", type=click.IntRange(min=0), default=0, metavar="N", help="Begin behind this number.")
+@click.option(
+    "--after",
+    type=click.IntRange(min=0),
+    default=0,
+    callback=_number,
+    metavar="N",
+    help="Begin behind this number.",
+)
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=None, help="At most so many.")
 @storage_option
 def export_audit(form: str, target: str, after: int, limit: int | None, storage: str | None) -> int:
