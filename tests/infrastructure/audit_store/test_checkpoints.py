@@ -110,6 +110,21 @@ async def test_a_log_that_has_lost_its_only_checkpoint_is_signed_anew_at_once_an
     assert len(await log.records()) == 4
 
 
+async def test_a_checkpoint_of_which_something_else_was_made_is_told_and_keeps_nothing_from_the_chain(
+    bench, fill, told, caplog
+):
+    log = await fill(bench)
+    log.close_now()
+    bench.alter("UPDATE checkpoints SET created_at = 'soon', signature = x'00ff' WHERE size = 2")
+    for _ in range(2):
+        log = bench.open()
+        log.record(told(moment=time.time()))
+        assert flaws(await log.verify()) == [("checkpoint", 2)]
+        log.close_now()
+    assert len(await bench.open().records()) == 5
+    assert caplog.messages == []
+
+
 async def test_a_checkpoint_that_only_the_witness_has_is_missed(any_bench, fill):
     log = await fill(any_bench)
     any_bench.alter("DELETE FROM checkpoints WHERE size = 1")

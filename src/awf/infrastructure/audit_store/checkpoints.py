@@ -60,7 +60,9 @@ class Checkpoints:
         if row:
             self._database.keys.mark_signed()  # also in a log from before there was such a mark
         begun = self._signed[1] if self._signed else _begun(connection, now)
-        self._signed = row or (0, begun)
+        size, moment = row or (0, begun)
+        # Whatever somebody has made of it: who looks at the signature will tell.
+        self._signed = size, moment if isinstance(moment, int | float) else begun
         return self._signed
 
     def sign(self, connection: sqlite3.Connection, sequence: int, head: str, now: float) -> None:
