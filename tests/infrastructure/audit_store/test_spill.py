@@ -350,6 +350,7 @@ async def test_while_the_database_is_locked_entries_wait_and_it_is_told_once(
             await log.records()
         assert error.value.code == "SYSTEM.AUDIT.UNAVAILABLE"
         assert "locked" in error.value.message
+        assert "Another process has locked it" in error.value.hint
         other.execute("ROLLBACK")
     assert [one.entry.reason for one in await log.records()] == ["0", "1", "2"]
     assert len([one for one in caplog.records if "wait in the spill" in one.message]) == 1

@@ -8,9 +8,13 @@ __all__ = ["DAMAGE", "RESTORE", "Translated", "is_outside", "unavailable", "unus
 
 RESTORE = "Restore audit.db from a copy; or remove the whole folder, to begin a new log."
 _MORE_ROOM = "Make room on its disk, or choose another directory with --storage DIR or AWF_STORAGE."
+_LET_GO = (
+    "Another process has locked it: try again when that one is done, or end it. `fuser {}` tells which it is."
+)
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _OUTSIDE = frozenset({
-    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN,
+    *_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM,
 })  # fmt: skip
 
@@ -28,9 +32,15 @@ def _code(error: BaseException) -> int:
 
 
 def unusable(path: str, error: BaseException) -> AwfError:
-    """What a database file has come to. A damaged one is not mended by permissions."""
+    """What a database file has come to. A damaged one, or one that is locked, is not mended by permissions."""
     code = _code(error)
-    hint = RESTORE if code in _CORRUPT else _MORE_ROOM if code == sqlite3.SQLITE_FULL else ""
+    hint = ""
+    if code in _CORRUPT:
+        hint = RESTORE
+    elif code in _BUSY:
+        hint = _LET_GO.format(path)
+    elif code == sqlite3.SQLITE_FULL:
+        hint = _MORE_ROOM
     return unavailable(path, str(error), hint)
 
 
