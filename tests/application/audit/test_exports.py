@@ -253,3 +253,14 @@ def test_a_moment_that_is_in_no_calendar_is_exported_as_the_first_or_last_one(mo
     assert {one["timestamp"][:4] for one in trail} == {year}
     event = OcsfChain("log", "1").document(event_of(record))
     assert (event["time"], event["end_time"]) == (milliseconds, milliseconds)
+
+
+@pytest.mark.parametrize(("client", "written"), [
+    ("claude", "claude"), ("awf gateway call", "awf%20gateway%20call"), ("é/%#?[1]", "%C3%A9/%25%23%3F%5B1%5D"),
+    ("", "unknown"), ("https://x.example/~a:1@b", "https://x.example/~a:1@b"),
+])  # fmt: skip
+def test_whatever_a_client_is_called_it_is_named_by_a_urn(client, written):
+    record = AuditRecord(sequence=1, previous=GENESIS, hash="", entry=told("call", client=client))
+    assert [one["agent_id"] for one in AgentTrail("log", "1").documents(record)] == [
+        f"urn:awf:client:{written}"
+    ] * 2

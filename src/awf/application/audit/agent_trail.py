@@ -9,6 +9,7 @@ import hashlib
 import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from awf.application.audit.events import in_calendar
 from awf.domain.canonical import canonical
@@ -28,6 +29,7 @@ _OTHERS: dict[str, tuple[str, str, str]] = {
     "grant_revoked": ("delegation", "success", "concurrent"),
     "audit_gap": ("error", "failure", "concurrent"),
 }
+_PLAIN = "!$&'()*+,;=:@/~"  # in a URN, beside letters and digits; all else is percent-encoded
 _LIFECYCLE = ("lifecycle", "success", "concurrent")
 
 
@@ -114,7 +116,7 @@ class AgentTrail:
         made: dict[str, Any] = {
             "record_id": self._id(name),
             "timestamp": _moment(moment),
-            "agent_id": f"urn:awf:client:{client or 'unknown'}",
+            "agent_id": f"urn:awf:client:{quote(client or 'unknown', _PLAIN)}",
             "agent_version": self._version,
             "session_id": self._origin,
             "action_type": action,
