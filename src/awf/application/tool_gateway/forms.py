@@ -61,6 +61,7 @@ def called(given: Any, form: type[F], code: str) -> F:
 
 
 def invocation_of(given: Any) -> ToolInvocation:
+    require_json(_beside_arguments(given))
     invocation = called(given, ToolInvocation, _CALL)
     for field in ("request_id", "tool_id"):
         text = getattr(invocation, field)
@@ -75,12 +76,19 @@ def invocation_of(given: Any) -> ToolInvocation:
     return invocation
 
 
+def _beside_arguments(given: Any) -> Any:
+    """Arguments without a JSON form have a result of their own, which is recorded."""
+    if not isinstance(given, dict) or not isinstance(given.get("arguments"), dict):
+        return given
+    return {name: value for name, value in given.items() if name != "arguments"}
+
+
 def _is_name(text: str) -> bool:
     return text.isprintable() and 0 < len(text) <= _LONGEST
 
 
 def require_json(given: Any) -> None:
-    """Of what is told to others later. A program may read an infinity out of a message: 1e999."""
+    """Of all but arguments. A program may read an infinity, or half of a surrogate pair, out of a message."""
     if wrong := without_json_form(given):
         raise invalid_call(f"A value has no JSON form: {wrong}.")
 
@@ -95,7 +103,8 @@ def whole_number(given: Any, name: str, least: int, most: int) -> int:
 
 
 def grant_of(given: Any, now: float, by: str) -> StoredGrant:
-    """Raises `AwfError` (USER.GRANT.INVALID)."""
+    """Raises `AwfError`: USER.GRANT.INVALID, USER.GATEWAY.INVALID_CALL."""
+    require_json(given)
     asked = called(given, GrantRequest, _GRANT)
     issued = _moment(asked.issued_at, "issuedAt")
     expires = _moment(asked.expires_at, "expiresAt")

@@ -132,7 +132,7 @@ class ToolGatewayService:
     # -- grants ------------------------------------------------------------------------------------------------------
 
     async def grant_capability(self, grant: Any) -> str:
-        """Its id. Raises `AwfError`: USER.GRANT.INVALID, USER.GRANT.DUPLICATE."""
+        """Its id. Raises `AwfError`: USER.GATEWAY.INVALID_CALL, USER.GRANT.INVALID, USER.GRANT.DUPLICATE."""
         self._require_open()
         made = grant_of(grant, self._parts.clock(), self._parts.holder.user or "api")
         await self._parts.grants.add(made)
