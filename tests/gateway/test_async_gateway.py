@@ -175,7 +175,7 @@ async def test_arguments_that_no_server_can_be_sent_are_refused_without_a_word_i
     assert caplog.records == []
 
 
-@pytest.mark.parametrize("workspace", [".", "/tmp/../tmp", "inner"])
+@pytest.mark.parametrize("workspace", [".", "/tmp/../tmp", "inner", "/a\0b"])
 async def test_a_grant_for_a_folder_names_it_whole(gateway, workspace):
     with pytest.raises(GatewayError) as refused:
         await gateway.grant_capability({"capability": "kb.read", "scope": {"workspace": workspace}})
@@ -201,6 +201,17 @@ async def test_a_grant_for_a_folder_names_it_whole(gateway, workspace):
         ({"storage": ""}, "USER.GATEWAY.INVALID_CALL"),
         ({"workspace": ""}, "USER.GATEWAY.INVALID_CALL"),
         ({"config": ""}, "USER.GATEWAY.INVALID_CALL"),
+        ({"user": ""}, "USER.GATEWAY.INVALID_CALL"),
+        ({"user": "a\nb"}, "USER.GATEWAY.INVALID_CALL"),
+        ({"user": "\0"}, "USER.GATEWAY.INVALID_CALL"),
+        ({"user": "\ud800"}, "USER.GATEWAY.INVALID_CALL"),
+        ({"user": "x" * 257}, "USER.GATEWAY.INVALID_CALL"),
+        ({"user": 5}, "USER.GATEWAY.INVALID_CALL"),
+        ({"storage": "a\0b"}, "USER.GATEWAY.INVALID_CALL"),
+        ({"storage": "\ud800"}, "USER.GATEWAY.INVALID_CALL"),
+        ({"workspace": "\0"}, "USER.GATEWAY.INVALID_CALL"),
+        ({"workspace": "\ud800"}, "USER.GATEWAY.INVALID_CALL"),
+        ({"config": "\0"}, "USER.GATEWAY.INVALID_CALL"),
     ],
 )  # fmt: skip
 def test_options_that_are_wrong_are_refused_at_once(options, code, tmp_path, monkeypatch):

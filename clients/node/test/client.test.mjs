@@ -60,6 +60,14 @@ test("wrong options are told by the first call, with all that is wrong", async (
   });
 });
 
+test("a user that is empty, or no name, is told by the first call", async () => {
+  for (const user of ["", "a\nb", "\ud800", "x".repeat(257)]) {
+    await using(new ToolGateway({ user }), async (gateway) => {
+      await assert.rejects(gateway.listTools(), { name: "GatewayError", code: "USER.GATEWAY.INVALID_CALL" });
+    });
+  }
+});
+
 test("after close nothing can be called, and closing again does no harm", async () => {
   const gateway = new ToolGateway();
   await gateway.listTools();

@@ -62,10 +62,7 @@ def open_tool_gateway(
     """
     from awf.domain.security_context import is_context_id
 
-    for name in ("storage", "config", "workspace", "session"):
-        if getattr(options, name) == "":  # a variable that is not set must not mean that nothing is kept
-            message = f"`{name}` is empty."
-            raise AwfError("USER.GATEWAY.INVALID_CALL", message, hint="Leave it out, or say what it is.")
+    _check_options(options)
     surroundings = dict(os.environ if environment is None else environment)
     workspace = os.path.realpath(options.workspace or os.getcwd())
     if not os.path.isdir(workspace):
@@ -87,6 +84,28 @@ def open_tool_gateway(
         if not options.storage:
             shutil.rmtree(storage, ignore_errors=True)
         raise
+
+
+def _check_options(options: ToolGatewayOptions) -> None:
+    from awf.application.tool_gateway.forms import LONGEST, invalid_call, is_name
+
+    for name in ("storage", "config", "workspace", "user", "session"):
+        given = getattr(options, name)
+        if given == "":  # a variable that is not set must not mean that nothing is kept
+            raise invalid_call(f"`{name}` is empty.", "Leave it out, or say what it is.")
+        if name not in {"user", "session"} and isinstance(given, str) and not _is_path(given):
+            said = f"`{name}` is no path: a NUL, or half of a surrogate pair, is in it."
+            raise invalid_call(said, "Leave it out, or correct it.")
+    if options.user is not None and not is_name(options.user):
+        said = f"`user` is a printable text of up to {LONGEST} characters."
+        raise invalid_call(said, "Leave it out to be who the environment says.")
+
+
+def _is_path(text: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def _service(

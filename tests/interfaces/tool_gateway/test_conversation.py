@@ -172,10 +172,14 @@ async def test_a_program_opens_its_gateway_once_with_its_options(program):
 
 
 @pytest.mark.parametrize(
-    "options", [{"userr": "bob"}, [], {"user": 1}, {"config": 1}, {"config": {"nonsense": 1}}]
+    "options",
+    [
+        *({"userr": "bob"}, [], {"user": 1}, {"config": 1}, {"config": {"nonsense": 1}}),
+        *({"user": ""}, {"user": "a\nb"}, {"user": "\ud800"}, {"storage": "\0"}, {"workspace": "\0"}),
+    ],
 )
 async def test_wrong_options_are_refused_and_may_be_given_again(program, options):
-    assert "error" in await program.ask("open", [options])
+    assert (await program.ask("open", [options]))["error"]["code"] == -32000
     assert "error" in await program.ask("listTools", [])  # nothing goes on without what was asked for
     assert "result" in await program.ask("open", [{}])
     assert "result" in await program.ask("listTools", [])

@@ -29,18 +29,20 @@ if TYPE_CHECKING:
     from awf.domain.problem import Problem
 
 __all__ = [
+    "LONGEST",
     "called",
     "event_form",
     "grant_form",
     "invalid_call",
     "invocation_of",
+    "is_name",
     "require_json",
     "whole_number",
 ]
 
 _CALL = "USER.GATEWAY.INVALID_CALL"
 _GRANT = "USER.GRANT.INVALID"
-_LONGEST = 256
+LONGEST = 256  # characters of a name
 _EVENT = frozenset(ToolAuditEvent.__struct_fields__)
 F = TypeVar("F", bound=msgspec.Struct)
 
@@ -65,9 +67,9 @@ def invocation_of(given: Any) -> ToolInvocation:
     invocation = called(given, ToolInvocation, _CALL)
     for field in ("request_id", "tool_id"):
         text = getattr(invocation, field)
-        if text is not None and not _is_name(text):
+        if text is not None and not is_name(text):
             raise invalid_call(
-                f"`{field.replace('_id', 'Id')}` is a printable text of up to {_LONGEST} characters."
+                f"`{field.replace('_id', 'Id')}` is a printable text of up to {LONGEST} characters."
             )
     if invocation.timeout_ms is not None and invocation.timeout_ms < 1:
         raise invalid_call("`timeoutMs` must be more than nothing.", "Write 1 or more, or leave it out.")
@@ -83,8 +85,8 @@ def _beside_arguments(given: Any) -> Any:
     return {name: value for name, value in given.items() if name != "arguments"}
 
 
-def _is_name(text: str) -> bool:
-    return text.isprintable() and 0 < len(text) <= _LONGEST
+def is_name(given: object) -> bool:
+    return isinstance(given, str) and given.isprintable() and 0 < len(given) <= LONGEST
 
 
 def require_json(given: Any) -> None:
@@ -111,16 +113,9 @@ def grant_of(given: Any, now: float, by: str) -> StoredGrant:
     issued_at = min(now, expires) if issued is None and expires is not None else issued
     if issued is not None and expires is not None and expires <= issued:
         raise AwfError(_GRANT, "`expiresAt` is not after `issuedAt`.", hint="Leave one of the two out.")
-    empty = [name for name, value in (given.get("scope") or {}).items() if not value]
-    if empty:  # what is left out counts everywhere, and a variable that is not set must not
-        message = f"`scope.{empty[0]}` is empty."
-        raise AwfError(_GRANT, message, hint="Leave it out where it does not matter.")
-    folder = asked.scope.workspace if asked.scope is not None else ""
-    if folder and (not os.path.isabs(folder) or os.path.normpath(folder) != folder):
-        message = "`scope.workspace` is the whole path of a folder, without `.` and `..` in it."
-        raise AwfError(_GRANT, message, hint=f"Write it as {os.path.abspath(folder)}.")
-    if asked.approval_id is not None and not _is_name(asked.approval_id):
-        message = f"`approvalId` is a printable text of up to {_LONGEST} characters."
+    _check_scope(asked.scope, given.get("scope") or {})
+    if asked.approval_id is not None and not is_name(asked.approval_id):
+        message = f"`approvalId` is a printable text of up to {LONGEST} characters."
         raise AwfError(_GRANT, message, hint="Leave it out for none.")
     return StoredGrant(
         grant_id=f"grant_{secrets.token_hex(8)}" if asked.grant_id is None else asked.grant_id,
@@ -131,6 +126,25 @@ def grant_of(given: Any, now: float, by: str) -> StoredGrant:
         approval_id=asked.approval_id or "",
         issued_by=by,
     )
+
+
+def _check_scope(scope: GrantScope | None, given: dict[str, Any]) -> None:
+    if scope is None:
+        return
+    empty = [name for name, value in given.items() if not value]
+    if empty:  # what is left out counts everywhere, and a variable that is not set must not
+        message = f"`scope.{empty[0]}` is empty."
+        raise AwfError(_GRANT, message, hint="Leave it out where it does not matter.")
+    for field in ("user", "session"):
+        if field in given and not is_name(given[field]):
+            message = f"`scope.{field}` is a printable text of up to {LONGEST} characters."
+            raise AwfError(_GRANT, message, hint="Leave it out where it does not matter.")
+    folder = scope.workspace
+    if "\0" in folder:
+        raise AwfError(_GRANT, "`scope.workspace` is no path: a NUL is in it.", hint="Correct the path.")
+    if folder and (not os.path.isabs(folder) or os.path.normpath(folder) != folder):
+        message = "`scope.workspace` is the whole path of a folder, without `.` and `..` in it."
+        raise AwfError(_GRANT, message, hint=f"Write it as {os.path.abspath(folder)}.")
 
 
 def _moment(given: str | float | None, name: str) -> float | None:
