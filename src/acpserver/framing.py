@@ -7,6 +7,7 @@ ceiling is dropped while it arrives, so that it never costs its length in memory
 from __future__ import annotations
 
 import json
+import sys
 
 from acpserver.errors import Complaint, NotJsonError
 from acpserver.messages import CANCEL_REQUEST
@@ -45,10 +46,8 @@ def decode(line: bytes) -> Any:
         return value
     except UnicodeDecodeError:
         raise Complaint("parse", "the line is not UTF-8") from None
-    except RecursionError:
-        raise Complaint("parse", "nested too deeply") from None
-    except ValueError as error:  # not JSON, NaN, or an integer of thousands of digits
-        raise Complaint("parse", str(error)[:200]) from None
+    except (ValueError, RecursionError) as error:  # no JSON, or too much of it
+        raise Complaint("parse", _too_much(error) or str(error)[:200]) from None
 
 
 def _without_halves(value: Any) -> Any:
@@ -67,7 +66,16 @@ def encode(message: dict[str, Any]) -> bytes:
         except UnicodeEncodeError:
             return _escaped(message)
     except (TypeError, ValueError, RecursionError) as error:
-        raise NotJsonError(f"{type(error).__name__}: {str(error)[:200]}") from error
+        raise NotJsonError(_too_much(error) or f"{type(error).__name__}: {str(error)[:200]}") from error
+
+
+def _too_much(error: Exception) -> str:
+    """Python's own words for it are advice for whoever writes Python."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if "set_int_max_str_digits" in str(error):
+        return f"an integer has more than {sys.get_int_max_str_digits()} digits"
+    return ""
 
 
 def _escaped(message: dict[str, Any]) -> bytes:

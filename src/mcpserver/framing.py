@@ -7,6 +7,7 @@ sends raises here. A line over the ceiling is dropped while it arrives, so that 
 from __future__ import annotations
 
 import json
+import sys
 
 from mcpserver.errors import NotJsonError, PeerError
 from mcpserver.messages import INVALID_REQUEST, PARSE_ERROR
@@ -34,10 +35,8 @@ def decode(line: bytes | bytearray) -> Any:
         return _decode(line.decode())
     except UnicodeDecodeError:
         return PeerError(PARSE_ERROR, "Parse error: the line is not UTF-8")
-    except RecursionError:
-        return PeerError(PARSE_ERROR, "Parse error: nested too deeply")
-    except ValueError as error:  # not JSON, NaN, or an integer of thousands of digits
-        return PeerError(PARSE_ERROR, f"Parse error: {str(error)[:200]}")
+    except (ValueError, RecursionError) as error:  # no JSON, or too much of it
+        return PeerError(PARSE_ERROR, f"Parse error: {_too_much(error) or str(error)[:200]}")
 
 
 def encode(message: dict[str, Any] | list[dict[str, Any]]) -> bytes:
@@ -49,7 +48,16 @@ def encode(message: dict[str, Any] | list[dict[str, Any]]) -> bytes:
         except UnicodeEncodeError:
             return _escaped(message)
     except (TypeError, ValueError, RecursionError) as error:
-        raise NotJsonError(f"{type(error).__name__}: {str(error)[:200]}") from error
+        raise NotJsonError(_too_much(error) or f"{type(error).__name__}: {str(error)[:200]}") from error
+
+
+def _too_much(error: Exception) -> str:
+    """Python's own words for it are advice for whoever writes Python."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if "set_int_max_str_digits" in str(error):
+        return f"an integer has more than {sys.get_int_max_str_digits()} digits"
+    return ""
 
 
 def _escaped(message: dict[str, Any] | list[dict[str, Any]]) -> bytes:

@@ -163,3 +163,16 @@ def test_a_value_that_holds_itself_is_refused():
     loop.append(loop)
     with pytest.raises(NotJsonError):
         encode({"value": loop})
+
+
+def test_what_is_too_deep_or_too_long_is_told_without_advice_for_whoever_writes_python():
+    deep: list = []
+    for _ in range(100_000):
+        deep = [deep]
+    for value, said in ((deep, "nested too deeply"), (10**5000, "an integer has more than 4300 digits")):
+        with pytest.raises(NotJsonError) as caught:
+            encode({"value": value})
+        assert str(caught.value) == said
+    with pytest.raises(Complaint) as refused:
+        decode(b"7" * 5000)
+    assert "an integer has more than 4300 digits" in str(refused.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import os
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 import awf.gateway
 from awf.application.running.tasks import spawn
+from awf.bootstrap.tool_gateways import ToolGatewayOptions, open_tool_gateway
 from awf.gateway import AsyncToolGateway, GatewayError, ToolGateway
 
 NINE = [
@@ -406,6 +408,53 @@ async def test_what_has_no_json_form_is_refused(gateway, value):
     with pytest.raises(GatewayError) as caught:
         await gateway.call_tool({"toolId": "kb:echo", "arguments": {"text": value}})
     assert caught.value.code == "USER.GATEWAY.INVALID_CALL"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {1: "a", "1": "b"},
+        {"x": [{None: 1}]},
+        {"x": ({"y": {True: 1}},)},
+        {"x": {1.5: 1}},
+        {"x": functools.reduce(lambda inner, _: [inner], range(500), {1: 2})},
+    ],
+)
+async def test_keys_that_are_no_texts_are_refused_and_not_made_into_some(gateway, make, arguments):
+    await gateway.register_server(make.server(make.tool(schema={"type": "object"})))
+    for name in ("arguments", "unknown"):
+        with pytest.raises(GatewayError) as caught:
+            await gateway.call_tool({"toolId": "kb:echo", name: arguments})
+        assert caught.value.code == "USER.GATEWAY.INVALID_CALL"
+        assert "is a key, and no text" in caught.value.message
+    assert await gateway.drain_audit_events() == []
+
+
+def holding_itself():
+    made = []
+    made.append(made)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (functools.reduce(lambda inner, _: [inner], range(1000), 1), "it is nested too deeply."),
+        (functools.reduce(lambda inner, _: {"a": inner}, range(100_000), 1), "it is nested too deeply."),
+        (holding_itself(), "it is nested too deeply."),
+        ([10**5000], "an integer has more than 4300 digits."),
+    ],
+)
+async def test_what_cannot_be_handed_over_is_told_without_advice_for_whoever_writes_python(
+    gateway, tmp_path, value, said
+):
+    with pytest.raises(GatewayError) as caught:
+        await gateway.call_tool({"toolId": "kb:echo", "arguments": {"text": value}})
+    assert caught.value.code == "USER.GATEWAY.INVALID_CALL"
+    assert caught.value.message.endswith(said)
+    with pytest.raises(GatewayError) as caught:
+        open_tool_gateway(ToolGatewayOptions(workspace=str(tmp_path), config={"policy": value}))
+    assert caught.value.message.endswith(said)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud800"])

@@ -246,10 +246,12 @@ def _problems_of_overrides(file: GatewayFile) -> list[Problem]:
 
 
 def _as_json(config: dict[str, Any]) -> str:
+    from awf.domain.json_form import why_no_json
+
     try:
         return json.dumps(config, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        message = f"`config` has a value without a JSON form: {error}."
+        message = f"`config` has a value without a JSON form: {why_no_json(config, error)}."
         raise AwfError("USER.GATEWAY.INVALID_FILE", message, hint="Use plain values.") from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["without_json_form"]
+__all__ = ["why_no_json", "without_json_form"]
 
 _encode = msgspec.json.Encoder().encode
 
@@ -26,6 +27,13 @@ def without_json_form(value: Any) -> str:
         return next(_found(value), "") or str(error).split("\n", 1)[0]
     # Numbers that are none are written as null, so that without one there are none.
     return "" if b"null" not in encoded or _is_plain_json(value) else next(_found(value), "")
+
+
+def why_no_json(value: Any, error: Exception) -> str:
+    """What Python says when it cannot write a value, in words for whoever cannot change how Python is set."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return (without_json_form(value) if isinstance(error, ValueError) else "") or str(error)[:200]
 
 
 def _is_plain_json(value: Any) -> bool:
@@ -51,6 +59,9 @@ def _found(value: Any) -> Iterator[str]:
         elif isinstance(one, float):
             if not isfinite(one):
                 yield f"{_shown(path)}{one} is no number of JSON"
+        elif isinstance(one, int):
+            if _is_too_long(one):
+                yield f"{_shown(path)}an integer has more than {sys.get_int_max_str_digits()} digits"
         elif isinstance(one, dict):
             if any(isinstance(key, str) and _is_broken(key) for key in one):
                 yield f"{_shown(path)}a name has half of a surrogate pair in it"
@@ -63,6 +74,14 @@ def _is_broken(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _is_too_long(number: int) -> bool:
+    try:
+        str(number)
+    except ValueError:
         return True
     return False
 
