@@ -263,6 +263,13 @@ async def test_servers_work_in_the_workspace(tmp_path, make):
             assert result["content"][0]["text"] == str(folder.resolve())
 
 
+async def test_a_server_whose_folder_is_missing_is_told_by_its_own_key(gateway, make):
+    await gateway.register_server(make.server(cwd="nowhere"))
+    message = (await gateway.call_tool(hello()))["error"]["message"]
+    assert 'nowhere" does not exist' in message
+    assert "`cwd` of the server" in message
+
+
 # -- calls -----------------------------------------------------------------------------------------------------------
 
 

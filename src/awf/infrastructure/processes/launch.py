@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Launched", "launch"]
 
 CODE = "EXECUTION.COMMAND.NOT_FOUND"
-_ELSEWHERE = "Correct `dir` of the step, or create the directory."
+_ELSEWHERE = "Create the directory, or correct it: `dir` of the step, `cwd` of the server."
 _INSTALL = "Install the program, or correct its path."
 _SHORTEN = "Hand the data over in a file or on the standard input."
 _WAIT = "Run fewer things at once, or raise the limit with `ulimit`."
