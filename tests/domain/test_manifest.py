@@ -87,6 +87,7 @@ def test_times_are_taken_as_text_with_a_zone_and_as_milliseconds(written, second
         (0, "seconds"),
         (float("nan"), "milliseconds"),
         (float("inf"), "milliseconds"),
+        (10**400, "milliseconds"),
         (-1794842401250, "milliseconds"),
     ],
 )
