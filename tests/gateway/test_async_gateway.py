@@ -104,6 +104,40 @@ async def test_what_a_server_says_as_it_dies_is_told_without_its_key(tmp_path, m
         assert "very-secret" not in json.dumps(result)
 
 
+LOUD = """
+import os, runpy, sys
+print("junk \\x1b[31m" + os.environ["API_KEY"], flush=True)
+print("trouble \\x1b[31m" + os.environ["API_KEY"], file=sys.stderr, flush=True)
+runpy.run_path(sys.argv[1])
+"""
+
+
+async def test_the_log_of_the_program_has_neither_secrets_of_servers_nor_orders_to_its_terminal(
+    tmp_path, make, monkeypatch, caplog
+):
+    """Its handlers are its own, and know no secrets."""
+    caplog.set_level("DEBUG")
+    monkeypatch.setenv("KB_TOKEN", "very-secret-value-1234")
+    config = make.server(env={"API_KEY": "${env:KB_TOKEN}"})
+    async with AsyncToolGateway(workspace=tmp_path) as gateway:
+        await gateway.register_server({**config, "args": ["-c", LOUD, *config["args"]]})
+        assert (await gateway.call_tool(hello()))["success"]
+    assert "junk \\u001b[31m***" in caplog.text
+    assert "trouble \\u001b[31m***" in caplog.text
+    assert "very-secret" not in caplog.text
+    assert "\x1b" not in caplog.text
+
+
+async def test_a_list_that_names_a_secret_is_still_what_its_manifest_says(tmp_path, make, monkeypatch):
+    monkeypatch.setenv("KB_TOKEN", "Say it again")
+    heard = []
+    async with AsyncToolGateway(workspace=tmp_path) as gateway:
+        gateway.subscribe(lambda event: heard.append(event["type"]))
+        await gateway.register_server(make.server(env={"API_KEY": "${env:KB_TOKEN}"}))
+        await gateway.call_tool(hello())
+    assert "tool_changed" not in heard
+
+
 # -- the beginning and the end ---------------------------------------------------------------------------------------
 
 

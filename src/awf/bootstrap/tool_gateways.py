@@ -266,6 +266,7 @@ def _unplaced(problem: Problem) -> Problem:
 def _opened(app: App, walls: Walls, config: McpServerConfig, on_change: Callable[[], None]) -> OpenedServer:
     """Starts nothing yet. Raises with everything that is wrong, also where the machine has no such sandbox."""
     from awf.application.tool_gateway.server_link import OpenedServer
+    from awf.domain.redaction.publishing import Publishing
     from awf.infrastructure.upstreams import open_server
 
     server = _server(app, walls, config)
@@ -273,10 +274,10 @@ def _opened(app: App, walls: Walls, config: McpServerConfig, on_change: Callable
     runner = walls.runner(server.sandbox, app.cwd) if confined else app.runner
     environment = walls.environment(server.sandbox, handed_on(app.environment))
     on_token = functools.partial(app.masker.renew, f"{config.server_id}.oauth.token")
-    tools = open_server(
-        config.server_id, server, runner, environment, on_change, http=app.http, on_token=on_token
-    )
-    return OpenedServer(tools, confined and runner is not app.runner)
+    seen = Publishing(app.masker, lists=False)
+    way = (config.server_id, server, runner, environment, on_change)
+    tools = open_server(*way, http=app.http, on_token=on_token, publishing=seen)
+    return OpenedServer(tools, confined and runner is not app.runner, app.masker.mask)
 
 
 def _server(app: App, walls: Walls, config: McpServerConfig) -> GatewayServer:

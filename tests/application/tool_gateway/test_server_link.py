@@ -39,7 +39,7 @@ class Provider:
         await self.hold.wait()
         if self.failing:
             self.failing -= 1
-            raise AwfError("EXECUTION.MCP_SERVER.UNAVAILABLE", "not now")
+            raise AwfError("EXECUTION.MCP_SERVER.UNAVAILABLE", "not \x1b[31mnow, my-key")
         return self.listed
 
     async def call_tool(self, name, arguments, context):
@@ -58,7 +58,7 @@ class Stand:
 
     def _opened(self, on_change):
         self.list_changed = on_change
-        return OpenedServer(self.provider, sandboxed=False)
+        return OpenedServer(self.provider, sandboxed=False, mask=lambda text: text.replace("my-key", "***"))
 
     async def call(self):
         return await self.link.call("echo", {}, CALL)
@@ -195,12 +195,13 @@ async def test_a_tool_that_vanishes_cannot_be_called_until_it_is_back():
     await stand.link.close()
 
 
-async def test_a_list_that_cannot_be_had_changes_nothing():
+async def test_a_list_that_cannot_be_had_changes_nothing_and_is_logged_without_secrets(caplog):
     stand = Stand()
     await stand.call()
     stand.provider.failing = 1
     await stand.changed()
     assert stand.told == []
+    assert caplog.messages == ["the tools of server kb are not known now: not \\u001b[31mnow, ***"]
     await stand.call()
     await stand.link.close()
 

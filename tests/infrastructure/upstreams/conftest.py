@@ -114,8 +114,9 @@ async def at(runner):
     """A function that opens the server at an address."""
     opened = []
 
-    def open_at(url, *, patience=None, on_change=None, **config):
-        tools = open_server("web", McpServer(url=url, **config), runner, {}, on_change, http=LeanHttpClient)
+    def open_at(url, *, patience=None, on_change=None, publishing=None, **config):
+        made = {"http": LeanHttpClient, "publishing": publishing}
+        tools = open_server("web", McpServer(url=url, **config), runner, {}, on_change, **made)
         if patience is not None:
             tools.client._patience = patience
         opened.append(tools)

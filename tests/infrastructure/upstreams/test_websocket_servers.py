@@ -11,6 +11,8 @@ import pytest
 
 from awf.domain.errors import AwfError
 from awf.domain.mcp_server import McpOAuth
+from awf.domain.redaction import Masker
+from awf.domain.redaction.publishing import Publishing
 from awf.domain.tool import CallContext, ToolFailure
 
 ACCEPTED_BY = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -255,13 +257,15 @@ async def test_a_cancelled_call_is_told(ws, context, until):
 
 async def test_a_text_that_is_no_message_is_ignored_and_logged(ws, context, caplog):
     async def noise(peer, message):
-        peer.writer.write(frame(TEXT, b"hello there"))
+        peer.writer.write(frame(TEXT, b"hello \x1b[31mthere, my-secret-key"))
         peer.result(message, "fine")
 
-    _, tools = await ws({"noise": noise})
+    masker = Masker()
+    masker.add("KEY", "my-secret-key")
+    _, tools = await ws({"noise": noise}, publishing=Publishing(masker))
 
     assert (await tools.call_tool("noise", {}, context)).text == "fine"
-    assert "not a message: hello there" in caplog.text
+    assert "not a message: hello \\u001b[31mthere, ***" in caplog.text
 
 
 @pytest.mark.parametrize(

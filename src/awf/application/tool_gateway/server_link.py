@@ -16,6 +16,7 @@ from awf.application.running.tasks import end_task, spawn
 from awf.domain.canonical import canonical
 from awf.domain.errors import AwfError
 from awf.domain.manifest import GatewayEvent
+from awf.domain.plain_sight import spelled_out
 from awf.domain.tool import ToolFailure
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Hooks(NamedTuple):
 class OpenedServer(NamedTuple):
     tools: ToolProvider
     sandboxed: bool
+    mask: Callable[[str], str]  # what it says of itself is for the log without secrets
 
 
 class ServerLink:
@@ -58,7 +60,7 @@ class ServerLink:
         self._manifest = manifest
         self._hooks = hooks
         self._tell = tell
-        self._provider, self.sandboxed = open_server(self._list_changed)
+        self._provider, self.sandboxed, self._mask = open_server(self._list_changed)
         self._readying: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._begun = False
@@ -128,7 +130,8 @@ class ServerLink:
             try:
                 await self._compare()
             except (AwfError, ToolFailure) as error:
-                _log.warning("the tools of server %s are not known now: %s", self._manifest.server_id, error)
+                told = spelled_out(self._mask(str(error)))
+                _log.warning("the tools of server %s are not known now: %s", self._manifest.server_id, told)
 
     async def _compare(self) -> None:
         offered = {tool.name: tool for tool in await self._provider.list_tools()}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from awf.domain.mcp import Era
     from awf.domain.redaction.masker import Masker
+    from awf.domain.redaction.pieces import TextMasker
 
 __all__ = ["LISTS", "Publishing"]
 
@@ -61,8 +62,10 @@ _HELD = frozenset(
 
 
 class Publishing:
-    def __init__(self, masker: Masker) -> None:
+    def __init__(self, masker: Masker, *, lists: bool = True) -> None:
+        """`lists`: not where they are only held against what is known already, and shown to nobody."""
         self._masker = masker
+        self._lists = lists
 
     @property
     def state(self) -> object:
@@ -71,7 +74,7 @@ class Publishing:
 
     def page(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
         """The answer to one of `LISTS`. What is nested too deeply to be looked through is left out."""
-        if not self._is_told_in(result):
+        if not self._lists or not self._is_told_in(result):
             return result
         kind = LISTS[method]
         made: list[tuple[Any, Any]] = []
@@ -110,6 +113,10 @@ class Publishing:
         if not self._is_told_in([error.message, error.data]):
             return error
         return RpcError(error.code, self._masker.mask(error.message), self._free(error.data))
+
+    def words(self) -> TextMasker:
+        """For what it says beside its messages, in one stream."""
+        return self._masker.text()
 
     # -- looking -----------------------------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ class McpClient:
     where that is known. `capabilities` tells the server what it may ask, `client_info` whom. `restarts` bounds how often it is started;
     `release` lets go of what outlives a single connection. `legacy`: it is spoken to in the older
     era only, in `version`. `listening`: what it says by itself is heard from the beginning. `publishing`: what may be seen
-    of its lists, its greeting and its errors, whoever asks for them.
+    of its lists, its greeting, its errors and what else it says, whoever asks for them.
     """
 
     def __init__(
@@ -308,7 +308,8 @@ class McpClient:
         if self._closed:
             raise unavailable(f'The connection to MCP server "{self.name}" was closed.')
         asked = self._asked if self._on_request else None
-        correlation = Correlation(self._on_notification, asked, self._on_pause, self._publishing.error)
+        seen = self._publishing
+        correlation = Correlation(self._on_notification, asked, self._on_pause, seen.error, seen.words)
         channel = self._opening = self._open_channel(correlation)
         us = Introduction(
             channel, self.name, self._capabilities, self._patience, self._client_info, self._version

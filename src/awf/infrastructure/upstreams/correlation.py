@@ -12,10 +12,13 @@ import logging
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from awf.domain.mcp import INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError
+from awf.domain.redaction import Masker
 from awf.infrastructure.upstreams import frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from awf.domain.redaction import TextMasker
 
 __all__ = ["Call", "Correlation", "Landing"]
 
@@ -72,7 +75,7 @@ class Correlation:
     """`on_notification` hears every notification that is not about the progress of a call.
 
     It, and whoever takes requests, is also told the tag of the call in whose answer the message came. Only HTTP tells.
-    `clean`: what callers may see of an error.
+    `clean`: what callers may see of an error. `masking`: makes what takes secrets out of other words of the server.
     """
 
     def __init__(
@@ -81,7 +84,9 @@ class Correlation:
         on_request: Callable[[dict[str, Any], object], None] | None = None,
         on_pause: Callable[[object], None] = lambda _: None,
         clean: Callable[[RpcError], RpcError] = lambda error: error,
+        masking: Callable[[], TextMasker] = lambda: Masker().text(),
     ) -> None:
+        self.masking = masking
         self.paused = on_pause  # the server ended the answer of a call for now, and is asked for the rest
         self._on_notification = on_notification
         self._on_request = on_request  # whoever takes requests answers them in their own time

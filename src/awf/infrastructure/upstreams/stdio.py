@@ -7,7 +7,6 @@ takes longer than the writing.
 from __future__ import annotations
 
 import asyncio
-import logging
 import select
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from awf.infrastructure.upstreams.channel import MESSAGE_LIMIT
 from awf.infrastructure.upstreams.failures import ServerFault, SessionLost, nonsense, stopped, unavailable
 from awf.infrastructure.upstreams.last_words import LastWords
 from awf.infrastructure.upstreams.line_splitter import LineSplitter
+from awf.infrastructure.upstreams.noise import Noise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["StdioChannel"]
 
-GARBAGE_LOGGED = 5
 LEAVING_SECONDS = 2.0
 DYING_SECONDS = 1.0  # that lie at most between the end of a program's output and its own
-_log = logging.getLogger("awf.upstreams")
 
 
 class StdioChannel:
@@ -50,8 +48,8 @@ class StdioChannel:
         self._turn = turn
         self._gathered: list[Call] = []  # that were begun, and not written yet
         self._name = name
-        self._words = LastWords(name)
-        self._garbage = 0
+        self._words = LastWords(name, correlation.masking())
+        self._noise = Noise(name, correlation.masking())
         self._in_long_line = False
         self._fault: ServerFault | None = None
         self._closing = False
@@ -208,20 +206,12 @@ class StdioChannel:
             return
         messages = frames.messages_in(line)
         if messages is None:
-            self._unreadable(line)
+            self._noise.hear("printed a line", line)
             return
         for message in messages:
             answer = self.correlation.receive(message)
             if answer is not None:
                 self._background.start(self.reply(answer), f"answering MCP server {self._name}")
-
-    def _unreadable(self, line: bytes) -> None:
-        self._garbage += 1
-        if self._garbage <= GARBAGE_LOGGED:
-            shown = line[:200].decode("utf-8", "replace")
-            _log.warning("MCP server %s printed a line that is not a message: %s", self._name, shown)
-        if self._garbage == GARBAGE_LOGGED:
-            _log.warning("further lines of this kind from %s are ignored in silence", self._name)
 
     def _too_long(self) -> None:
         # Whose answer it was cannot be said without reading it, so nobody may be left waiting. What else comes of the

@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import logging
 from typing import TYPE_CHECKING, Any
 
 from awf.infrastructure.upstreams import frames
 from awf.infrastructure.upstreams.background import Background
 from awf.infrastructure.upstreams.channel import MESSAGE_LIMIT
 from awf.infrastructure.upstreams.failures import ServerFault, nonsense, unavailable
+from awf.infrastructure.upstreams.noise import Noise
 from awf.infrastructure.upstreams.websocket import wire
 from awf.infrastructure.upstreams.websocket.connection import connect
 
@@ -29,13 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["WebSocketChannel"]
 
 LEAVING_SECONDS = 2.0
-GARBAGE_LOGGED = 5
 PULSE = 30.0  # seconds of silence after which the other side is asked for a sign of life
 MISSED = 2  # such times in a row after which it is given up
 NORMAL = 1000
 ONLY_TEXT = 1003
 _UNSURE = "What was asked of it may or may not have been done."
-_log = logging.getLogger("awf.upstreams")
 
 
 class WebSocketChannel:
@@ -57,7 +55,7 @@ class WebSocketChannel:
         self._opened = asyncio.Event()  # there is a connection, or there will be none
         self._fault: ServerFault | None = None
         self._closing = False
-        self._garbage = 0
+        self._noise = Noise(name, correlation.masking())
         self._chunks = 0  # taken in so far
         self._background = Background()
         self._reading = self._background.start(self._read(), f"reading from MCP server {name}")
@@ -193,17 +191,11 @@ class WebSocketChannel:
     def _heard(self, data: bytes) -> None:
         messages = frames.messages_in(data)
         if messages is None:
-            self._unreadable(data)
+            self._noise.hear("sent a text", data)
         for message in messages or ():
             answer = self.correlation.receive(message)
             if answer is not None:
                 self._background.start(self._attempt(answer), f"answering MCP server {self._name}")
-
-    def _unreadable(self, data: bytes) -> None:
-        self._garbage += 1
-        if self._garbage <= GARBAGE_LOGGED:
-            shown = data[:200].decode("utf-8", "replace")
-            _log.warning("MCP server %s sent a text that is not a message: %s", self._name, shown)
 
     # The end
 
