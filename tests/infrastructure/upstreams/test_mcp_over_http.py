@@ -8,6 +8,8 @@ import json
 import pytest
 
 from awf.domain.errors import AwfError
+from awf.domain.redaction import Masker
+from awf.domain.redaction.publishing import Publishing
 from awf.domain.tool import CallContext, ToolFailure
 
 both_eras = pytest.mark.parametrize("era", ["legacy", "modern"])
@@ -114,6 +116,19 @@ async def test_arguments_that_a_tool_wants_in_headers_are_sent_there_too(web, se
     assert (first["mcp-param-region"], first["mcp-param-dry"]) == ("=?base64?bm9yw7A=?=", "true")
     assert not {"mcp-param-region", "mcp-param-dry"} & second.keys()
     assert [tool.name for tool in await server.list_tools()] == ["deploy"]
+
+
+async def test_a_tool_that_cannot_be_used_is_logged_without_secrets(web, serve, at, caplog):
+    mcp, masker = web.McpWeb("modern"), Masker()
+    masker.add("KEY", "my-secret-key")
+    wrong = {"x": {"type": "number", "x-mcp-header": "my-secret-key"}}
+    mcp.tools = [{"name": "bad \x1b[31mtool", "inputSchema": {"type": "object", "properties": wrong}}]
+
+    assert await at((await serve(mcp)).url, publishing=Publishing(masker)).list_tools() == ()
+
+    (told,) = [one for one in caplog.messages if "cannot be used" in one]
+    assert "bad \\u001b[31mtool" in told
+    assert "x-mcp-header '***'" in told
 
 
 @both_eras

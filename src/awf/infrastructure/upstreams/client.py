@@ -15,6 +15,7 @@ from awf.infrastructure.upstreams.begun import Begun
 from awf.infrastructure.upstreams.correlation import Correlation
 from awf.infrastructure.upstreams.failures import ServerFault, SessionLost, unavailable
 from awf.infrastructure.upstreams.negotiation import PATIENCE, Introduction, negotiate
+from awf.infrastructure.upstreams.noise import told_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -207,6 +208,10 @@ class McpClient:
             await self._exchange(channel, "subscriptions/listen", params, None, None, tag)
         else:
             await channel.hear()
+
+    def as_logged(self, said: object) -> str:
+        """What the server said, for the log."""
+        return told_of(str(said), self._publishing.words())
 
     async def close(self) -> None:
         """Whoever still waits is told. May be called more than once."""

@@ -14,9 +14,10 @@ from awf.domain.plain_sight import spelled_out
 if TYPE_CHECKING:
     from awf.domain.redaction import TextMasker
 
-__all__ = ["LOGGED", "Noise", "as_logged"]
+__all__ = ["LOGGED", "Noise", "as_logged", "told_of"]
 
 LOGGED = 5
+LONGEST = 500
 SHOWN = 200
 _LOOKED_AT = 4096  # of one; the beginning of a secret that is cut there is held back
 _log = logging.getLogger("awf.upstreams")
@@ -24,6 +25,11 @@ _log = logging.getLogger("awf.upstreams")
 
 def as_logged(text: str, most: int) -> str:
     return spelled_out(text.rstrip(), keep="\t")[:most]
+
+
+def told_of(text: str, masker: TextMasker) -> str:
+    """Of what is there as a whole."""
+    return as_logged(masker.feed(text) + masker.close(), LONGEST)
 
 
 class Noise:

@@ -124,7 +124,7 @@ class McpServerTools:
 
     def _notified(self, message: dict[str, Any], _tag: object) -> None:
         if message["method"] != "notifications/tools/list_changed":
-            _log.debug("MCP server %s says %s", self.name, message["method"])
+            _log.debug("MCP server %s says %s", self.name, self.client.as_logged(message["method"]))
             return
         self._changes += 1
         self._kept = None
@@ -147,7 +147,8 @@ class McpServerTools:
             try:
                 await self.client.hear({"toolsListChanged": True})
             except (ServerFault, RpcError) as reason:
-                _log.debug("MCP server %s cannot be listened to: %s", self.name, reason)
+                why = self.client.as_logged(reason)
+                _log.debug("MCP server %s cannot be listened to: %s", self.name, why)
             self._kept = None
 
 

@@ -51,7 +51,8 @@ async def fetch_tools(client: McpClient, patterns: Sequence[str] | None, now: fl
         try:
             headers = mirrored_parameters(tool.input_schema) if era.modern else {}
         except ValueError as reason:
-            _log.warning("tool %s of MCP server %s cannot be used: %s", tool.name, client.name, reason)
+            bad, why = client.as_logged(tool.name), client.as_logged(reason)
+            _log.warning("tool %s of MCP server %s cannot be used: %s", bad, client.name, why)
             continue
         found[tool.name] = tool
         if headers:

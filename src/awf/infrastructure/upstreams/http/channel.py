@@ -21,6 +21,7 @@ from awf.infrastructure.upstreams.failures import ServerFault, SessionLost, nons
 from awf.infrastructure.upstreams.http.door import Door, explained
 from awf.infrastructure.upstreams.http.events import EventReader, EventTooLarge
 from awf.infrastructure.upstreams.http.refusals import refusal, says_session_is_gone, wrong_type
+from awf.infrastructure.upstreams.noise import told_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -185,7 +186,8 @@ class HttpChannel:
         try:
             self._offers_stream = await self._follow(self._last_heard, on_open=opened.set)
         except ServerFault as reason:
-            _log.debug("the stream of MCP server %s broke: %s", self._name, reason)
+            why = told_of(str(reason), self.correlation.masking())
+            _log.debug("the stream of MCP server %s broke: %s", self._name, why)
         finally:
             opened.set()
 
