@@ -80,6 +80,7 @@ def test_two_servers_that_differ_in_case_only_cannot_be_told_apart():
         (GatewayServer(), ("command",)),
         (GatewayServer(command="a", env={"1.2": "x"}), ("env", "1.2")),
         (GatewayServer(command="a", timeout_ms=0), ("timeout_ms",)),
+        (GatewayServer(command="a", timeout_ms=2**53), ("timeout_ms",)),
         (GatewayServer(command="a", timeout_ms=5, timeout=2.0), ("timeout_ms",)),
         (GatewayServer(command="a", concurrency=0), ("concurrency",)),
         (GatewayServer(command="a", deny=[""]), ("deny",)),

@@ -218,12 +218,27 @@ async def test_a_grant_for_a_folder_names_it_whole(gateway, workspace):
     assert refused.value.code == "USER.GRANT.INVALID"
 
 
+@pytest.mark.parametrize("timeout", [0, -1, 2**53, 10**400])
+async def test_a_time_that_nobody_can_wait_for_is_refused(gateway, timeout):
+    with pytest.raises(GatewayError) as refused:
+        await gateway.call_tool({"toolId": "kb:echo", "timeoutMs": timeout})
+    assert refused.value.code == "USER.GATEWAY.INVALID_CALL"
+
+
+async def test_a_time_of_ages_is_one(gateway, make):
+    await gateway.register_server(make.server(make.tool(), timeoutMs=2**53 - 1))
+    grant = await gateway.grant_capability({"capability": "*"})
+    call = {"toolId": "kb:echo", "arguments": {"text": "a"}, "timeoutMs": 2**53 - 1, "grantIds": [grant]}
+    assert (await gateway.call_tool(call))["success"]
+
+
 @pytest.mark.parametrize(
     ("options", "code"),
     [
         ({"config": {"polizy": {}}}, "USER.GATEWAY.INVALID_FILE"),
         ({"config": {"mcpServers": {}}}, "USER.GATEWAY.INVALID_FILE"),
         ({"config": {"limits": {"timeout_ms": 0}}}, "USER.GATEWAY.INVALID_FILE"),
+        ({"config": {"limits": {"timeout_ms": 10**400}}}, "USER.GATEWAY.INVALID_FILE"),
         ({"config": {"policy": {"rules": [{"id": "a", "action": "x", "decision": "deny"}]}}}, "USER.GATEWAY.INVALID_FILE"),
         ({"config": {"overrides": {"kb:echo": {"rename": "say"}}}}, "USER.GATEWAY.INVALID_FILE"),
         ({"config": {"overrides": {"kb:echo": {"required_scopes": ["a b"]}}}}, "USER.GATEWAY.INVALID_FILE"),

@@ -16,11 +16,13 @@ __all__ = [
     "Limits",
     "Redaction",
     "Spool",
+    "bad_amount",
     "problems_of_gate",
     "problems_of_limits",
 ]
 
 _FILE = "USER.GATEWAY.INVALID_FILE"
+_MOST = 2**53 - 1  # what every program can count to
 
 
 class Limits(Record, frozen=True, kw_only=True):
@@ -140,11 +142,15 @@ def _problems_of_redaction(redaction: Redaction) -> Iterator[Problem]:
 
 def problems_of_limits(limits: Limits | None, path: tuple[str, ...]) -> Iterator[Problem]:
     for field in ("timeout_ms", "max_output_bytes", "max_output_lines"):
-        value = getattr(limits, field, None)
-        if value is not None and value < 1:
-            yield _found(
-                (*path, field), f"`{field}` must be more than nothing.", "Write 1 or more, or leave it out."
-            )
+        if wrong := bad_amount(getattr(limits, field, None)):
+            yield _found((*path, field), f"`{field}` {wrong}.", "Write 1 or more, or leave it out.")
+
+
+def bad_amount(value: int | None) -> str:
+    """What is wrong with it, as the end of a sentence; empty: nothing."""
+    if value is None or 1 <= value <= _MOST:
+        return ""
+    return "must be more than nothing" if value < 1 else f"is larger than {_MOST:,}"
 
 
 def _found(path: tuple[str | int, ...], message: str, hint: str) -> Problem:

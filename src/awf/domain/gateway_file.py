@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from awf.domain.gate_file import GateKeys, problems_of_gate
+from awf.domain.gate_file import GateKeys, bad_amount, problems_of_gate
 from awf.domain.mcp_server import McpServer, problems_with
 from awf.domain.override import ToolOverride, problems_of_override
 from awf.domain.pinning import Pinning, problems_of_pinning
@@ -236,12 +236,8 @@ def _problems_of_servers(file: GatewayFile) -> Iterator[Problem]:
 
 
 def _limits(server: GatewayServer) -> Iterator[tuple[str, str, str]]:
-    if server.timeout_ms is not None and server.timeout_ms <= 0:
-        yield (
-            "timeout_ms",
-            "The timeout must be more than nothing.",
-            "Write it in milliseconds, such as 20000.",
-        )
+    if wrong := bad_amount(server.timeout_ms):
+        yield "timeout_ms", f"The timeout {wrong}.", "Write it in milliseconds, such as 20000."
     if server.timeout_ms is not None and server.timeout != _USUAL_TIMEOUT:
         yield "timeout_ms", "`timeout` and `timeout_ms` say the same thing twice.", "Remove one of the two."
     if server.concurrency < 1:

@@ -204,6 +204,7 @@ def test_limits_are_more_than_nothing():
     assert refused(given_, of_server=True) == {
         ("INVALID_SERVER", key) for key in ("timeoutMs", "limits.maxOutputBytes", "limits.lines")
     }
+    assert refused(server("kb", timeoutMs=10**400), of_server=True) == {("INVALID_SERVER", "timeoutMs")}
 
 
 def test_the_manifest_of_a_server_is_its_own():

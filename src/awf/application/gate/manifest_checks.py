@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
+from awf.domain.gate_file import bad_amount
 from awf.domain.grant import problems_of_scopes
 from awf.domain.manifest import ExecutionLimits, McpManifest, McpServerConfig, MCPTool, ToolAnnotations
 from awf.domain.policy import ACTIONS
@@ -67,7 +68,7 @@ def known_server(given: Any, rules: ManifestRules) -> McpServerConfig | list[Pro
         return problems
     if "limits" in given and given["limits"] is not None:
         problems += form_problems(given["limits"], ExecutionLimits, ("limits",), _SERVER)
-    problems += _less_than_nothing(given)
+    problems += _bad_amounts(given)
     if "manifest" in given:
         manifest = known_manifest(given["manifest"], rules, ("manifest",))
         if isinstance(manifest, list):
@@ -129,14 +130,15 @@ def _required_texts(given: dict[str, Any], keys: Collection[str], at: NodePath) 
             yield _found((*at, key), f"`{key}` is empty.", f"Write the `{key}`.")
 
 
-def _less_than_nothing(given: dict[str, Any]) -> Iterator[Problem]:
+def _bad_amounts(given: dict[str, Any]) -> Iterator[Problem]:
     said = given.get("limits")
     places: list[tuple[NodePath, Any]] = [(("timeoutMs",), given.get("timeoutMs"))]
     if isinstance(said, dict):
         places += [(("limits", str(key)), value) for key, value in said.items()]
     for path, value in places:
-        if isinstance(value, int) and not isinstance(value, bool) and value < 1:
-            message = f"`{path[-1]}` must be more than nothing."
+        wrong = bad_amount(value) if type(value) is int else ""
+        if wrong:
+            message = f"`{path[-1]}` {wrong}."
             yield Problem(code=_SERVER, message=message, path=path, hint="Write 1 or more, or leave it out.")
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from awf.application.gate.manifest_checks import form_problems
 from awf.domain.errors import AwfError, InvalidWorkflowError
+from awf.domain.gate_file import bad_amount
 from awf.domain.grant import CapabilityGrant as StoredGrant
 from awf.domain.grant import GrantScope
 from awf.domain.json_form import without_json_form
@@ -71,8 +72,8 @@ def invocation_of(given: Any) -> ToolInvocation:
             raise invalid_call(
                 f"`{field.replace('_id', 'Id')}` is a printable text of up to {LONGEST} characters."
             )
-    if invocation.timeout_ms is not None and invocation.timeout_ms < 1:
-        raise invalid_call("`timeoutMs` must be more than nothing.", "Write 1 or more, or leave it out.")
+    if wrong := bad_amount(invocation.timeout_ms):
+        raise invalid_call(f"`timeoutMs` {wrong}.", "Write 1 or more, or leave it out.")
     if not all(invocation.redact_keys):
         raise invalid_call("A name under `redactKeys` is empty.", "Remove it.")
     return invocation
