@@ -53,6 +53,15 @@ def test_the_longer_of_two_overlapping_secrets_is_masked_whole():
     assert masker("abcd", "abcdefgh").mask("x abcdefgh y abcd z") == f"x {MASK} y {MASK} z"
 
 
+def test_what_is_learned_in_the_midst_of_a_run_is_masked_but_never_taken_for_another_value():
+    made = Masker()
+    for value in ("first-4711", "second-4712", "third-4713"):
+        made.learn(value)
+    sealed = [made.seal(value) for value in ("first-4711", "second-4712")]
+    assert made.mask("first-4711 second-4712 third-4713") == f"{MASK} {MASK} {MASK}"
+    assert [made.unseal(one) for one in sealed] == [MASK, MASK]
+
+
 def test_short_values_are_masked_only_under_a_key_that_looks_secret():
     made = masker("abc")
     assert made.mask("abc") == "abc"

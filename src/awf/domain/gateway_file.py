@@ -15,14 +15,13 @@ from awf.domain.mcp_server import McpServer, problems_with
 from awf.domain.override import ToolOverride, problems_of_override
 from awf.domain.pinning import Pinning, problems_of_pinning
 from awf.domain.problem import NodePath, Problem, suggest
-from awf.domain.redaction import looks_secret
 from awf.domain.sandbox import SandboxSettings, problems_of_sandbox
+from awf.domain.server_secrets import secrets_of
 from awf.domain.shape import Duration, Record, Size
 from awf.domain.value_source import Loading, Sources, is_reference
 
 __all__ = [
     "ANSWERED_HERE",
-    "CREDENTIAL_HEADERS",
     "REQUESTS",
     "GatewayFile",
     "GatewayServer",
@@ -56,7 +55,6 @@ ANSWERED_HERE = frozenset(
         "subscriptions/listen",
     ]
 )  # what a gateway answers by itself, so that no rule is asked about it
-CREDENTIAL_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
 _SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?")
@@ -436,7 +434,9 @@ def load_values(file: GatewayFile, sources: Sources) -> LoadedGateway:
     loaded = msgspec.structs.replace(file, servers=servers, overrides=overrides, listen=listen)
     if not problems:
         problems = [*_spoiled(file, loaded), *(_problems_of_oauth(oauth) if oauth else ())]
-    return LoadedGateway(loaded, problems, secrets | _literal_secrets(loaded))
+    for name, server in loaded.servers.items():
+        secrets |= secrets_of(name, server)
+    return LoadedGateway(loaded, problems, secrets)
 
 
 def _loaded_server(name: str, server: GatewayServer, loading: Loading) -> GatewayServer:
@@ -478,19 +478,4 @@ def _spoiled(file: GatewayFile, loaded: GatewayFile) -> list[Problem]:
             message = f"`{field}` is not usable once its references are filled in."
             hint = "Look at the value of the variable or file for line breaks, missing parts and a user name."
             found.append(_found(_SERVER, ("mcpServers", name, *field.split(".", 1)), message, hint))
-    return found
-
-
-def _literal_secrets(file: GatewayFile) -> dict[str, str]:
-    """Values that stand under a name that says secret, wherever they came from."""
-    found: dict[str, str] = {}
-    for name, server in file.servers.items():
-        for key, value in server.env.items():
-            if value and looks_secret(key):
-                found[f"{name}.env.{key}"] = value
-        for key, value in server.headers.items():
-            if value and (key.lower() in CREDENTIAL_HEADERS or looks_secret(key)):
-                found[f"{name}.headers.{key}"] = value.rpartition(" ")[2]
-        if server.oauth is not None:
-            found[f"{name}.oauth.client_secret"] = server.oauth.client_secret
     return found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from awf.domain.problem import as_note
+from awf.domain.server_secrets import secrets_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -58,9 +59,12 @@ class ToolProxyService:
         self._checks = checks
 
     async def router(self, offered: OfferedTools, observers: Observers) -> ToolRouter:
-        """All tools in one list. Raises USER.MCP_PROXY.* where they cannot be had."""
+        """All tools in one list. Raises USER.MCP_PROXY.* where they cannot be had. What servers are given is masked from now on."""
         from awf.application.tools.router import ToolRouter
 
+        for name, server in (*offered.servers.items(), *offered.optional.items()):
+            for secret in secrets_of(name, server).values():
+                observers.masker.learn(secret)
         sources = self._sources
         providers = [sources.builtin(offered.root, offered.environment)] if offered.builtins else []
         providers += [sources.plugin(one.plugin, one.expose) for one in offered.plugins]

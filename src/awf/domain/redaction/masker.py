@@ -55,6 +55,12 @@ class Masker:
             self._passing[name] = (*old[-1:], value)
             self.state = object()
 
+    def learn(self, value: str) -> None:
+        """A value that shows up in the midst of a run. It has no name to be sealed by: the next round may bring another one
+        from the same place, and a resumed run must not take the one for the other.
+        """
+        self.renew(value, value)
+
     @property
     def values(self) -> dict[str, str]:
         return {name: value for value, name in self._names.items()}

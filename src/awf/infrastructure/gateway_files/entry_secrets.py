@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from awf.domain.gateway_file import CREDENTIAL_HEADERS
 from awf.domain.redaction import looks_secret
+from awf.domain.server_secrets import CREDENTIAL_HEADERS
 from awf.domain.value_source import is_reference
 
 if TYPE_CHECKING:
