@@ -11,7 +11,7 @@ import pytest
 
 from awf.application.gate.releasing import received
 from awf.domain.errors import AwfError
-from awf.domain.gate_file import GateKeys, Limits, Redaction
+from awf.domain.gate_file import GateKeys, Limits, Redaction, Spool
 from awf.domain.override import ToolOverride
 from awf.domain.tool import text_result
 from awf.testing.gate_lab import GateLab
@@ -130,8 +130,22 @@ async def test_a_long_result_that_cannot_be_kept_is_shown_in_part_all_the_same(l
     result = await lab.call(lab.tool(), answer=text_result("\n".join("abcdefgh")))
     assert "The disk is full" in result.text
     assert result.content[0]["text"].startswith("a\nb\nc")
-    assert lab.of_kind("spooled") == []
+    (noted,) = lab.of_kind("spooled")
+    assert (noted.tool_id, noted.reason) == ("kb:search", "The disk is full.")
+    assert noted.request_id == lab.entries[-1].request_id
+    assert noted.details["kept"] is False
+    assert "artifactId" not in noted.details
     assert lab.entries[-1].success is True
+
+
+async def test_that_a_result_is_larger_than_all_that_may_be_kept_is_recorded_without_secrets(lab_of):
+    lab = lab_of(limits=Limits(max_output_bytes=100), spool=Spool(max_size=2048))
+    lab.masker.add("size", "2048 bytes")
+    await lab.call(lab.tool(), answer=text_result("x" * 6000))
+    (noted,) = lab.of_kind("spooled")
+    assert noted.reason == "it is larger than all that may be kept (***)"
+    assert noted.details["kept"] is False
+    assert noted.details["bytes"] > 6000
 
 
 async def test_an_artifact_carries_the_label_of_its_result(lab_of):

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from awf.application.gate.passage import Gated
     from awf.application.gate.recording import Recorder
     from awf.application.gate.releasing import Released
-    from awf.application.gate.spooling import Spooler
+    from awf.application.gate.spooling import Spooled, Spooler
     from awf.domain.audit import AuditEntry
     from awf.domain.gate_file import GateKeys
     from awf.domain.label import Label
@@ -295,11 +295,20 @@ class Gate:
         label = released.label
         if passage.label is not None and label != PLAIN and not self.contexts.has(context, label):
             await self.contexts.raise_(context, label, tool.facts.id)
-        if released.artifact is not None:
-            details = {"tool_id": tool.facts.id, "request_id": passage.request_id}
-            about = {"artifact_id": released.artifact.artifact_id, "bytes": released.artifact.byte_size}
-            await self.recorder.note("spooled", {**details, **about})
+        if released.spooled is not None:
+            await self._note_spooled(passage, released.spooled)
         return released
+
+    async def _note_spooled(self, passage: Passage, spooled: Spooled) -> None:
+        about: dict[str, Any]
+        if spooled.artifact is not None:
+            about = {"artifact_id": spooled.artifact.artifact_id}
+        elif spooled.error:
+            about = {"kept": False, "reason": self._redactor.mask(spooled.error)}
+        else:  # without its secrets it was not too long
+            return
+        details = {"tool_id": passage.tool.facts.id, "request_id": passage.request_id}
+        await self.recorder.note("spooled", {**details, **about, "bytes": spooled.bytes})
 
     async def _handed_over(self, passage: Passage, released: Released) -> ToolResult:
         tool, code = passage.tool, error_code(released.result)

@@ -16,9 +16,8 @@ from awf.domain.tool import ToolResult, words_of_server
 
 if TYPE_CHECKING:
     from awf.application.gate.passage import Passage
-    from awf.application.gate.spooling import Spooler
+    from awf.application.gate.spooling import Spooled, Spooler
     from awf.domain.label import Label
-    from awf.domain.ports.artifact_store import Artifact
     from awf.domain.redaction.redactor import Redactor
 
 __all__ = ["Released", "Releasing", "as_raw", "received"]
@@ -28,7 +27,7 @@ class Released(NamedTuple):
     result: ToolResult
     label: Label
     output_hash: str
-    artifact: Artifact | None = None  # what was put aside
+    spooled: Spooled | None = None  # where it was too long
 
 
 class Releasing:
@@ -44,11 +43,11 @@ class Releasing:
         meta = raw.get("_meta")
         if meta and self._redactor.holds_values(canonical(meta)):
             raw = {**raw, "_meta": self._redactor.without_values(meta)}
-        artifact, encoded = None, canonical(_payload(raw))
+        spooled, encoded = None, canonical(_payload(raw))
         bounds = passage.tool.bounds
         if bounds is not None and (cut := limited(raw, bounds, encoded)) is not None:
             spooled = await self._spooler.spool(raw, cut, self._source(passage, label))
-            raw, artifact = spooled.result, spooled.artifact
+            raw = spooled.result
             encoded = canonical(_payload(raw))
         keys = passage.origin.redact_keys
         if self._redactor.suspicious(encoded, keys):
@@ -56,7 +55,7 @@ class Releasing:
         output = hashlib.sha256(encoded).hexdigest()
         if raw is not whole:
             result = received(raw, whole=result.raw is not None)
-        return Released(result if label == PLAIN else labelled(result, label), label, output, artifact)
+        return Released(result if label == PLAIN else labelled(result, label), label, output, spooled)
 
     def released_now(self, passage: Passage, result: ToolResult) -> Released | None:
         """The same for a result of the usual kind; None for others."""

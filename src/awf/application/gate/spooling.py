@@ -52,6 +52,7 @@ class Spooled(msgspec.Struct, frozen=True, kw_only=True):
     result: dict[str, Any]  # for the agent
     artifact: Artifact | None = None  # for the audit; None when nothing was put aside
     error: str = ""  # why not, if it should have been
+    bytes: int = 0  # of what was, or should have been
 
 
 class _Whole(msgspec.Struct, frozen=True):
@@ -83,7 +84,8 @@ class Spooler:
             return Spooled(result=clean)
         error = await self._keep(whole)
         result = _shown(clean, found, source, whole, error)
-        return Spooled(result=result, artifact=None if error else whole.artifact, error=error)
+        artifact = None if error else whole.artifact
+        return Spooled(result=result, artifact=artifact, error=error, bytes=whole.artifact.byte_size)
 
     def _prepared(
         self, raw: dict[str, Any], cut: Cut, source: Source
