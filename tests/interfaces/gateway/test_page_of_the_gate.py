@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import shlex
 
 import pytest
 
 from awf.application.gate.approvals import ApprovalDesk
+from awf.domain.audit import AuditFilter
 from awf.domain.gate_file import Limits
 from awf.domain.gateway_file import Listen
 from awf.domain.label import Label
@@ -176,6 +178,56 @@ async def test_what_an_agent_could_use_is_shown_to_the_operator_only(gated):
     assert (listed["raised_by"], listed["integrity"]) == ("kb:read", "trusted")
     assert await answer(doors, question, NO, **key_of(doors)) == 200
     await call
+
+
+@pytest.mark.parametrize("chosen", ["", "the work of an agent, it's long"], ids=["minted", "named"])
+async def test_a_reason_names_the_context_of_a_call_in_full_to_its_agent_and_to_the_operator_only(
+    gated, chosen
+):
+    doors = await gated(overrides={ECHO: ToolOverride(policy_action="network.request")})
+    contexts = doors.app.gate_rooms.contexts
+    context = (await contexts.mint(chosen)).context_id
+    await contexts.raise_(context, Label("confidential"), "kb:read")
+    seen, whole = doors.book.watch(), doors.book.watch(operator=True)
+
+    result = await (await Agent(doors, **{"X-AWF-Context": context}).greet()).call("hello")
+
+    command = f"awf gateway context reset {shlex.quote(context)}"
+    assert command in result["content"][0]["text"]
+    (record,) = await doors.app.audit.records(where=AuditFilter(kinds=("decision",)))
+    assert command in record.entry.reason
+    (listed,) = await told(doors, "/api/calls")
+    assert listed["reason"].endswith(f"context reset {context[:8]}…")
+    assert context not in json.dumps([listed, await news_of(seen), await told(doors, "/api/status")])
+    (listed,) = await told(doors, "/api/calls", key_of(doors))
+    assert command in listed["reason"]
+    assert command in (await news_of(whole))["reason"]
+    for headers, shown in (({}, False), (key_of(doors), True)):
+        assert (command in await first_news(doors, headers)) is shown
+
+
+async def news_of(watch):
+    """The call that has ended, as a watcher hears of it."""
+    async with asyncio.timeout(PATIENT):
+        while (news := await anext(watch))["type"] != "call" or news["call"]["outcome"] == "running":
+            pass
+    return news["call"]
+
+
+async def first_news(doors, headers):
+    """What the page hears first."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", doors.port)
+    fields = {"Host": f"127.0.0.1:{doors.port}", **headers}
+    lines = ["GET /api/events HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
+    try:
+        async with asyncio.timeout(PATIENT):
+            writer.write("\r\n".join([*lines, "", ""]).encode())
+            said = await reader.readuntil(b"\n\n")
+    finally:
+        writer.close()
+        await writer.wait_closed()
+    found = json.loads(said[said.index(b"data: ") + 6 :])
+    return found["calls"][0]["reason"]
 
 
 async def test_contexts_that_have_read_nothing_are_not_listed_and_the_latest_comes_first(gated):

@@ -210,10 +210,10 @@ class FakeDesk:
     def tools(self):
         return self.tool_list
 
-    def calls(self):
+    def calls(self, *, operator=False):
         return self.call_list[:300]
 
-    def watch(self):
+    def watch(self, *, operator=False):
         return FakeWatch(self)
 
     def with_gate(self, **more):

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
+from awf.application.gateway.short_ids import with_short_id
+
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -104,8 +106,9 @@ class Entry(msgspec.Struct, eq=False, gc=False):
     code: str = ""
     seconds: float = 0.0
     reason: str = ""  # why it was refused
+    whole_reason: str = ""  # the same with whole ids
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self, *, operator: bool = False) -> dict[str, Any]:
         running = self.outcome == "running"
         shown = {
             "id": str(self.id),
@@ -118,7 +121,8 @@ class Entry(msgspec.Struct, eq=False, gc=False):
             "code": self.code,
             "duration_ms": None if running else round(self.seconds * 1000, 3),
         }
-        return {**shown, "reason": self.reason} if self.reason else shown
+        reason = self.whole_reason if operator else self.reason
+        return {**shown, "reason": reason} if reason else shown
 
 
 class CallBook:
@@ -157,10 +161,12 @@ class CallBook:
             self._tell(entry)
         return entry
 
-    def ended(self, entry: Entry, outcome: Outcome, code: str = "", reason: str = "") -> None:
+    def ended(
+        self, entry: Entry, outcome: Outcome, code: str = "", reason: str = "", context_id: str = ""
+    ) -> None:
         """It is over. What comes second, a late answer to a cancelled call, does not count.
 
-        `reason`: why it was refused, in words that everyone may read who may look at calls.
+        `reason`: why it was refused, in words that everyone may read who may look at calls, but for the id of its context.
         """
         if self.running.pop(entry.id, None) is None:
             return
@@ -169,7 +175,9 @@ class CallBook:
         tally.outcomes[outcome] += 1
         entry.outcome = outcome
         entry.code = code
-        entry.reason = reason[:_LONGEST_REASON]
+        if reason:
+            entry.reason = with_short_id(reason, context_id)[:_LONGEST_REASON]
+            entry.whole_reason = reason[:_LONGEST_REASON]
         if outcome != "refused":  # one that never reached the server says nothing of its speed
             latency = tally.latency
             latency.buckets[bisect_left(BOUNDS, seconds)] += 1
@@ -227,11 +235,11 @@ class CallBook:
     def in_flight(self) -> int:
         return len(self.running)
 
-    def calls(self) -> list[dict[str, Any]]:
+    def calls(self, *, operator: bool = False) -> list[dict[str, Any]]:
         """The latest first, and after them those that run for longer than that."""
         first = self._latest[0].id if self._latest else 0
         old = [entry for entry in islice(self.running.values(), _LATEST) if entry.id < first]
-        return [entry.shown() for entry in (*reversed(self._latest), *reversed(old))]
+        return [entry.shown(operator=operator) for entry in (*reversed(self._latest), *reversed(old))]
 
     def tallies(self) -> Iterator[tuple[str, str, Mapping[str, int]]]:
         """(server, tool, outcome → how many), in a fixed order."""
@@ -256,9 +264,9 @@ class CallBook:
 
     # -- watching ------------------------------------------------------------------------------------------------
 
-    def watch(self, size: int = _QUEUE) -> Subscription:
+    def watch(self, size: int = _QUEUE, *, operator: bool = False) -> Subscription:
         """What happens from now on. Close it in the end."""
-        watcher = Subscription(size, self._watchers.remove)
+        watcher = Subscription(size, self._watchers.remove, operator=operator)
         self._watchers.append(watcher)
         return watcher
 
@@ -283,13 +291,14 @@ def _fits_a_label(name: str) -> bool:
 class Subscription:
     """Events for one watcher. A slow one loses the oldest, and never holds up a call."""
 
-    __slots__ = ("_forget", "_open", "_waiting", "_waker", "dropped")
+    __slots__ = ("_forget", "_open", "_operator", "_waiting", "_waker", "dropped")
 
-    def __init__(self, size: int, forget: Callable[[Subscription], None]) -> None:
+    def __init__(self, size: int, forget: Callable[[Subscription], None], *, operator: bool = False) -> None:
         self.dropped = 0
         self._waiting: deque[Entry | Change] = deque(maxlen=size)
         self._waker: asyncio.Future[None] | None = None
         self._forget = forget
+        self._operator = operator
         self._open = True
 
     def put(self, news: Entry | Change) -> None:
@@ -329,4 +338,6 @@ class Subscription:
         if not self._open:
             raise StopAsyncIteration
         news = self._waiting.popleft()
-        return {"type": news} if isinstance(news, str) else {"type": "call", "call": news.shown()}
+        if isinstance(news, str):
+            return {"type": news}
+        return {"type": "call", "call": news.shown(operator=self._operator)}

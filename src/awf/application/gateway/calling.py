@@ -121,7 +121,7 @@ class ToolCalls:
             outcome, code, reason = "refused", "INPUT_REQUIRED", "A person is asked first."
             return question_of(question.approval, params)
         finally:
-            self._book.ended(entry, outcome, code, reason)
+            self._book.ended(entry, outcome, code, reason, "" if gated is None else gated.origin.context)
         if objection is not None:
             raise objection
         return self.for_client(client, result)

@@ -154,11 +154,11 @@ class GatewayDesk:
             )
         return found
 
-    def calls(self) -> list[dict[str, Any]]:
-        return self._book.calls()
+    def calls(self, *, operator: bool = False) -> list[dict[str, Any]]:
+        return self._book.calls(operator=operator)
 
-    def watch(self) -> Subscription:
-        return self._book.watch()
+    def watch(self, *, operator: bool = False) -> Subscription:
+        return self._book.watch(operator=operator)
 
     def gauges(self) -> Gauges:
         servers = self._gateway.fleet.servers

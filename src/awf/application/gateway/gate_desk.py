@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from awf.application.gateway.short_ids import short_id
 from awf.domain.errors import AwfError
 from awf.domain.label import PLAIN
 
@@ -34,8 +35,6 @@ __all__ = ["GateDesk", "known_of"]
 
 BY = "the gateway's page"
 MOST = 200  # that are shown
-_SHORT = 12  # signs of an id that can be guessed anyway
-_BEGINNING = 8
 
 
 class GateDesk:
@@ -166,7 +165,7 @@ def _context(context: SecurityContext, *, operator: bool) -> dict[str, Any]:
 
 
 def _id(context_id: str, *, operator: bool) -> str:
-    return context_id if operator or len(context_id) <= _SHORT else f"{context_id[:_BEGINNING]}…"
+    return context_id if operator else short_id(context_id)
 
 
 def known_of(tool: GatedTool) -> dict[str, Any]:

@@ -20,13 +20,13 @@ GAP_SECONDS = 0.1
 _STILL_HERE = b": still here\n\n"
 
 
-async def serve_events(request: HttpRequest, desk: Desk, head: HeaderFields) -> None:
+async def serve_events(request: HttpRequest, desk: Desk, head: HeaderFields, *, operator: bool) -> None:
     """First what is known, then what happens, until the client leaves or the gateway ends."""
-    watch = desk.watch()  # before the list is read, so that nothing falls in between
+    watch = desk.watch(operator=operator)  # before the list is read, so that nothing falls in between
     try:
         stream = request.stream(200, head)
         backlog = Backlog()
-        for call in reversed(desk.calls()):
+        for call in reversed(desk.calls(operator=operator)):
             backlog.add({"type": "call", "call": call})
         backlog.add({"type": "status"})
         await _until_somebody_leaves(request, stream, watch, backlog)

@@ -41,7 +41,7 @@ async def serve_page(request: HttpRequest, desk: Desk) -> HttpReply | None:
         head = (*SAFE, ("Content-Type", "text/event-stream"), ("Cache-Control", "no-store"))
         if method == "HEAD":
             return HttpReply(200, head)
-        await serve_events(request, desk, head)
+        await serve_events(request, desk, head, operator=_is_operator(request, gate))
         return None
     if path.startswith("/api/"):
         return await _told(request, desk, gate)
@@ -73,11 +73,15 @@ async def _asked(request: HttpRequest, desk: Desk, gate: Gate | None) -> Any:
     path = request.path
     if path == "/api/tools":
         return desk.tools()
+    operator = _is_operator(request, gate)
     if path == "/api/calls":
-        return desk.calls()
+        return desk.calls(operator=operator)
     if gate is None:
         return desk.status()
-    operator = gate.is_operator(request.headers.get(OPERATOR, ""))
     if path == _APPROVALS:
         return await gate.approvals(operator=operator)
     return {**desk.status(), "gate": await gate.status(operator=operator)}
+
+
+def _is_operator(request: HttpRequest, gate: Gate | None) -> bool:
+    return gate is not None and gate.is_operator(request.headers.get(OPERATOR, ""))
