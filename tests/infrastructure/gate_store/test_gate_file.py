@@ -164,6 +164,49 @@ async def test_a_file_that_was_taken_away_is_not_gone_on_with(folder, store, wha
     assert caught.value.code == "SYSTEM.GATE_STORE.UNAVAILABLE"
 
 
+def told(caplog) -> list[str]:
+    return [f"{one.levelname} {one.getMessage()}" for one in caplog.records if one.name == "awf.gate"]
+
+
+async def test_that_it_is_gone_and_that_it_is_back_is_logged_once_each(folder, store, caplog):
+    await store.grants.add(GRANT)
+    aside = folder.with_name("aside")
+    for again in range(2):
+        folder.rename(aside)
+        for _ in range(3):
+            with pytest.raises(AwfError):
+                while True:  # what was looked at just now counts for a moment
+                    store.grants.version()
+        (gone,) = told(caplog)[2 * again :]
+        assert gone.startswith(
+            f"ERROR calls are refused: The gate's store {store.path} cannot be used: it was moved"
+        )
+        aside.rename(folder)
+        for _ in range(3):
+            store.grants.version()
+        assert told(caplog)[2 * again + 1 :] == [f"WARNING the gate's store {store.path} can be used again"]
+
+
+async def test_that_it_cannot_be_written_and_can_be_again_is_logged_once_each(store, caplog):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        for _ in range(2):
+            with pytest.raises(AwfError):
+                await store.grants.add(CapabilityGrant(grant_id="b" * 9000, capability="x", issued_at=1.0))
+            store.grants.version()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert len(told(caplog)) == 1
+    await store.grants.add(GRANT)
+    with pytest.raises(AwfError):  # a mistake of whoever asks
+        await store.grants.add(GRANT)
+    store.close()
+    with pytest.raises(AwfError):
+        store.grants.version()
+    assert [line.split()[0] for line in told(caplog)] == ["ERROR", "WARNING"]
+
+
 async def test_what_another_writer_does_is_waited_for(folder, store):
     other = sqlite3.connect(folder / "gate.db", isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")

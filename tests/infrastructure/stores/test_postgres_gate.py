@@ -384,7 +384,7 @@ async def test_a_change_that_nobody_waits_for_any_more_is_made_and_counted(repli
     assert await store.grants.grants() == [grant()]
 
 
-async def test_a_database_that_does_not_answer_is_told_and_holds_nobody_up_for_long(replica, between):
+async def test_a_database_that_does_not_answer_is_told_and_holds_nobody_up_for_long(replica, between, caplog):
     store = await replica(between.url)
     await store.grants.grants()
     store._keeping.lines.patience = 0.3
@@ -396,7 +396,12 @@ async def test_a_database_that_does_not_answer_is_told_and_holds_nobody_up_for_l
     assert "within 0.3 s" in caught.value.message
     between.open.set()
     store._keeping.lines.patience = PATIENCE
-    assert await store.grants.grants() == []
+    for _ in range(2):
+        assert await store.grants.grants() == []
+    told = [(one.levelname, one.getMessage()) for one in caplog.records if one.name == "awf.gate"]
+    assert [level for level, _ in told] == ["ERROR", "WARNING"]
+    assert told[0][1] == f"calls are refused: {caught.value.message}"
+    assert "can be used again" in told[1][1]
 
 
 async def test_a_database_that_is_gone_is_told_without_its_password(replica, postgres, database_url):

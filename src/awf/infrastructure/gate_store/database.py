@@ -12,8 +12,9 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
+from awf.domain.errors import AwfError
 from awf.infrastructure.gate_store.opening import open_connection, open_folder
-from awf.infrastructure.gate_store.trouble import unavailable
+from awf.infrastructure.gate_store.trouble import UNAVAILABLE, Standing, unavailable
 from awf.infrastructure.gate_store.watch import ChangeWatch
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ class GateDatabase:
         open_folder(folder)
         self.path = os.path.join(folder, "gate.db")
         self._connection = open_connection(self.path)
-        self._watch = ChangeWatch(self.path)
+        self._standing = Standing(self.path)
+        self._watch = ChangeWatch(self.path, self._standing)
         self.version, self.changes = self._watch.version, self._watch.changes
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="awf-gate")
         self._closed = False
@@ -64,9 +66,15 @@ class GateDatabase:
 
     def _transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
-            return self._guarded(lambda connection: _in_transaction(connection, work))
+            result = self._guarded(lambda connection: _in_transaction(connection, work))
+        except AwfError as error:
+            if error.code == UNAVAILABLE:
+                self._standing.lost("written", error)
+            raise
         finally:
             self._watch.changed()
+        self._standing.found("written")
+        return result
 
 
 def _in_transaction(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:

@@ -11,10 +11,14 @@ import os
 import sqlite3
 from math import inf
 from time import monotonic
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
+from awf.domain.errors import AwfError
 from awf.infrastructure.gate_store.stamp import NO_MARK, Stamp
 from awf.infrastructure.gate_store.trouble import unavailable
+
+if TYPE_CHECKING:
+    from awf.infrastructure.gate_store.trouble import Standing
 
 __all__ = ["ChangeWatch", "Table"]
 
@@ -27,8 +31,9 @@ _LOOK_SECONDS = 0.025  # how long the mark alone counts
 class ChangeWatch:
     """It has a connection of its own: changes made through the same one would not show."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, standing: Standing) -> None:
         self._path = path
+        self._standing = standing
         try:
             self._connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
             self._stamp = Stamp(f"{path}.stamp")
@@ -65,6 +70,14 @@ class ChangeWatch:
         return self._counts[table]
 
     def _look(self, mark: bytes) -> None:
+        try:
+            self._look_up(mark)
+        except AwfError as error:
+            self._standing.lost("looked at", error)
+            raise
+        self._standing.found("looked at")
+
+    def _look_up(self, mark: bytes) -> None:
         if _identity(self._path) != self._file:
             raise unavailable(self._path, "it was moved or replaced while it was in use")
         with contextlib.suppress(OSError):

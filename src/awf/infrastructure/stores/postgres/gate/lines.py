@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import secrets
 import socket
@@ -16,7 +17,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from awf.domain.errors import AwfError
-from awf.infrastructure.stores.postgres.connecting import is_passing, open_waiting
+from awf.infrastructure.stores.postgres.connecting import describe, is_passing, open_waiting
 from awf.infrastructure.stores.postgres.gate.trouble import unavailable
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _PATIENCE_SECONDS = 10.0
 _KNOWN_DOWN_SECONDS = 1.0  # not everybody has to find out anew
 _STATEMENT = "5s"  # the server stops what takes longer, waiting for locks included
 _PAUSE_SECONDS = (0.05, 1.0)
+_log = logging.getLogger("awf.gate")
 
 
 class Attempt(NamedTuple):
@@ -94,6 +96,8 @@ class Lines:
         return await asyncio.shield(task)
 
     def _give_up(self, errand: _Errand) -> None:
+        if not self._down:
+            _log.error("calls are refused: %s", unavailable(self.url, errand.why()).message)
         self._down = True
         errand.give_up()
 
@@ -149,6 +153,8 @@ class Lines:
             finally:
                 errand.connection = None
             self._free.append(connection)
+            if self._down:
+                _log.warning("the gate's store %s can be used again", describe(self.url))
             self._down = False
             return result
 
