@@ -151,6 +151,24 @@ async def test_params_of_a_wrong_shape_are_refused_as_such(house, weather, param
     assert not weather.seen("tools/call")
 
 
+@pytest.mark.parametrize("before", ["no ", "x" * 190], ids=["whole", "where names are cut"])
+async def test_a_known_secret_in_a_name_that_nobody_has_is_not_in_the_refusal(house, weather, before):
+    events = []
+    one = await house(a=weather, b=MemoryServer().tool("y"), record=events.append)
+    one.masker.add("KEY", "hunter2-hunter3")
+    visitor = await one.visitor()
+    name = f"{before}hunter2-hunter3"
+    with pytest.raises(RpcError, match=r"^Unknown tool: .*\*\*\*\.$") as caught:
+        await visitor.call(name)
+    told = [caught.value.message, *(f"{event}" for event in events)]
+    for method, params in [("prompts/get", {"name": "no hunter2-hunter3"}), ("no/hunter2-hunter3", {})]:
+        with pytest.raises(RpcError) as caught:
+            await visitor.ask(method, params)
+        assert "***" in caught.value.message
+        told.append(f"{caught.value.message} {caught.value.data}")
+    assert "hunter2" not in "".join(told)
+
+
 async def test_an_unknown_tool_is_refused_with_a_suggestion_and_recorded(house, weather):
     events = []
     visitor = await (await house(a=weather, record=events.append)).visitor()

@@ -57,6 +57,15 @@ async def test_an_unknown_tool_is_refused_with_the_one_that_was_meant_and_record
     assert (events[1].error, events[1].is_error) == ("RESOURCE_NOT_FOUND", True)
 
 
+async def test_a_known_secret_in_the_name_of_an_unknown_tool_is_told_to_nobody():
+    events = []
+    router = await opened(echoing(), record=events.append)
+    router._pipeline.observers.masker.add("KEY", "hunter2-hunter3")
+    with pytest.raises(UnknownTool, match=r"There is no tool 'no \*\*\*'\.$"):
+        await router.call("no hunter2-hunter3", {})
+    assert (events[0].tool, events[1].output) == ("no ***", "There is no tool 'no ***'.")
+
+
 async def test_arguments_that_break_the_schema_are_told_and_nothing_is_done():
     provider = echoing()
     router = await opened(provider)

@@ -25,6 +25,7 @@ CALLS = [
     ("tell", {}),
     ("tell", {"times": 100}),  # too long: it is put aside
     ("tell", {"wrong": True}),
+    (f"no {SECRET}", {}),
     ("tell", {"text": f"it is {SECRET}"}),  # a person is asked
 ]
 SHELL = ("Bash", {"command": "echo the key is $KB_KEY"})
@@ -75,9 +76,8 @@ def through_a_step(journey, **_):
     journey.write(".awf/gateway.yaml", json.dumps(GATE))
     server = {**TELLER, "env": {"API_KEY": "{{ env.KB_KEY }}"}}
     calls = [{"tool": {"name": name, "input": given}} for name, given in [*CALLS, SHELL]]
-    calls[3]["tool"]["input"] = {
-        "text": "it is {{ env.KB_KEY }}"
-    }  # the workflow itself is kept as it is written
+    # A workflow is kept as it is written.
+    calls = json.loads(json.dumps(calls).replace(SECRET, "{{ env.KB_KEY }}"))
     state = {
         "type": "agent", "provider": "scripted", "prompt": "Go.", "on_success": "done",
         "options": {"process": True, "turns": [{"do": calls}]},
@@ -101,6 +101,7 @@ def test_a_secret_of_a_server_is_told_and_kept_nowhere(through, journey, opened,
 
     questions = journey.awf("gateway", "approvals").succeeded().out
     assert b"the key is ***" in shown
+    assert b"no ***" in shown
     assert b"awf://artifact/" in shown
     stored = {str(path): path.read_bytes() for path in journey.storage.rglob("*") if path.is_file()}
     assert any(b"the key is ***" in content for name, content in stored.items() if "artifacts" in name)

@@ -128,18 +128,19 @@ class ToolRegistry:
         if having:
             reason = f"Several servers have a tool “{name}”: name one of {', '.join(having)}."
             return Resolved(name, reason=reason, candidates=tuple(having))
-        return Resolved(name, reason=self._unknown(name))
+        return Resolved(name, reason=self.unknown(name))
 
     def _of(self, server: Registered, tool_id: str) -> Resolved:
         name = tool_id.partition(":")[2]
         tool = next((one for one in server.manifest.tools if one.name == name), None)
         if tool is None:
-            return Resolved(tool_id, reason=self._unknown(tool_id))
+            return Resolved(tool_id, reason=self.unknown(tool_id))
         if not server.enabled:
             return Resolved(tool_id, reason=f"The server “{server.server_id}” is not enabled.")
         return Resolved(tool_id, server, tool)
 
-    def _unknown(self, name: str) -> str:
+    def unknown(self, name: str) -> str:
+        """What is said of a name that no tool has."""
         close = suggest(name, [entry.tool_id for entry in self.entries()])
         return f"There is no tool “{name[:200]}”." + (f" Did you mean “{close}”?" if close else "")
 

@@ -37,6 +37,7 @@ __all__ = [
     "ToolCalls",
     "arguments_of",
     "chosen_by",
+    "cleaned_error",
     "filled",
     "judged",
     "outcome_of",
@@ -179,8 +180,7 @@ class ToolCalls:
         return self.received(plan, sent, raw)
 
     def objection(self, plan: CallPlan, sent: Mapping[str, Any], error: RpcError) -> RpcError:
-        clean = self._cleaner(plan, sent)
-        return RpcError(error.code, clean(error.message), _cleaned_data(error.data, clean))
+        return cleaned_error(error, self._cleaner(plan, sent))
 
     def failure(self, error: AwfError) -> ToolFailure:
         code = _TOOL_CODES.get(error.code, "EXECUTION_FAILED")
@@ -265,6 +265,10 @@ def _cleaned(raw: dict[str, Any], clean: Callable[[str], str]) -> dict[str, Any]
             block = {**block, "text": cleaned}  # noqa: PLW2901
         made.append(block)
     return {**raw, "content": made}
+
+
+def cleaned_error(error: RpcError, clean: Callable[[str], str]) -> RpcError:
+    return RpcError(error.code, clean(error.message), _cleaned_data(error.data, clean))
 
 
 def _cleaned_data(data: Any, clean: Callable[[str], str]) -> Any:

@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from awf.application.gate.artifacts import is_artifact
-from awf.application.gateway.calling import ToolCalls, arguments_of
+from awf.application.gateway.calling import ToolCalls, arguments_of, cleaned_error
 from awf.application.gateway.client import LEVELS, Client, Exchange
 from awf.application.gateway.eras import SERVER_INFO
 from awf.application.gateway.fleet import Fleet
@@ -172,13 +172,13 @@ class Gateway:
                     return await self._handled(handle, exchange, method, self._traced(exchange, params))
                 except (AwfError, RpcError) as error:
                     span.set("error.type", str(error.code))
-                    span.fail(self._masker.mask(error.message[:SHOWN]))
+                    span.fail(self._shown(error.message))
                     raise
         except AwfError as error:
             text = self._masker.mask(f"{error.message} {error.hint}".strip())
             raise RpcError(INTERNAL_ERROR, text, {"code": error.code}) from error
-        except RpcError:
-            raise
+        except RpcError as error:
+            raise cleaned_error(error, self._masker.mask) from error
         except Exception as error:
             _log.exception("%s failed", method[:200])
             raise RpcError(INTERNAL_ERROR, "Internal error: the gateway failed on this request.") from error
@@ -219,6 +219,9 @@ class Gateway:
             )
         return tracer.span(method[:SHOWN], attributes, below=self._pipeline.place_of(exchange.meta))
 
+    def _shown(self, text: str) -> str:
+        return self._masker.mask(text)[:SHOWN]  # cut before, half a secret would be left
+
     def _traced(self, exchange: Exchange, params: dict[str, Any]) -> dict[str, Any]:
         """Servers are handed the trace."""
         carried = self._pipeline.observers.tracer.carrier()
@@ -232,7 +235,7 @@ class Gateway:
         servers = await self._visible(exchange.client)
         withdrawn = method in self._legacy or method in self._modern or method == "initialize"
         if len(servers) != 1 or withdrawn:
-            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
+            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {self._shown(method)}")
         return await self.requests.send(servers[0], exchange, method, params)
 
     async def _ping(self, exchange: Exchange, params: dict[str, Any]) -> Answer:  # noqa: ARG002
@@ -280,7 +283,7 @@ class Gateway:
     async def _unknown_tool(self, name: str, arguments: dict[str, Any], exchange: Exchange) -> RpcError:
         client = exchange.client
         lost = self.fleet.lost(name, client.profile)
-        name = name[:SHOWN]
+        name = self._shown(name)
         if lost is not None:
             message = f"The tool '{name}' is not available now: MCP server \"{lost.name}\" has failed: {lost.detail}"
         else:
@@ -306,7 +309,7 @@ class Gateway:
         servers = await self._visible(exchange.client, "prompts")
         found = published_prompts(servers).get(str(params.get("name")))
         if found is None and len(servers) != 1:
-            raise RpcError(INVALID_PARAMS, f"Unknown prompt: {str(params.get('name'))[:SHOWN]}")
+            raise RpcError(INVALID_PARAMS, f"Unknown prompt: {self._shown(str(params.get('name')))}")
         server, name = (found.server, found.prompt) if found else (servers[0], params.get("name"))
         return await self.requests.send(server, exchange, "prompts/get", {**params, "name": name})
 
@@ -387,7 +390,7 @@ class Gateway:
         servers = await self._visible(exchange.client, "resources")
         server = await self._resources.owner(servers, exchange, uri) if servers else None
         if server is None:
-            raise RpcError(INVALID_PARAMS, f"No server here has the resource {uri[:SHOWN]}.")
+            raise RpcError(INVALID_PARAMS, f"No server here has the resource {self._shown(uri)}.")
         return uri, server
 
     async def _listen(self, exchange: Exchange, params: dict[str, Any]) -> Answer:

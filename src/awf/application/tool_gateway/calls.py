@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from awf.application.gate.passage import Gated
+from awf.application.gate.registry import Resolved
 from awf.application.tool_gateway.results import result_form
 from awf.application.tools.pipeline import CallPipeline, checker_of_values, error_code, failed
 from awf.domain.gate_file import Limits
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from awf.application.gate.gate import Gate
     from awf.application.gate.origin import Origin
     from awf.application.gate.passage import GatedTool
-    from awf.application.gate.registry import Registered, Resolved, ToolRegistry
+    from awf.application.gate.registry import Registered, ToolRegistry
     from awf.application.tool_gateway.server_link import ServerLink
     from awf.application.tools.pipeline import ArgumentChecks, Observers
     from awf.domain.manifest import MCPTool, MCPToolResult, ToolInvocation
@@ -68,7 +69,7 @@ class Calls:
         self, asked: ToolInvocation, request_id: str, origin: Origin, links: Mapping[str, ServerLink]
     ) -> MCPToolResult:
         began = time.monotonic()
-        found = self._registry.resolve(asked.tool_id)
+        found = self._resolved(asked.tool_id)
         link = links.get(found.server.server_id) if found.server is not None else None
         if found.tool is None or found.server is None:
             result = await self._unknown(found, asked, request_id, origin)
@@ -83,11 +84,18 @@ class Calls:
         self._tell_end(found, request_id, took, error_code(result))
         return result_form(
             result,
-            tool=found.tool.name if found.tool is not None else asked.tool_id,
+            tool=found.tool.name if found.tool is not None else found.tool_id,
             request_id=request_id,
             took=took,
             sandboxed=link is not None and link.sandboxed,
         )
+
+    def _resolved(self, name: str) -> Resolved:
+        """A name that no tool has may be a secret: what is told of it is about what is left."""
+        found = self._registry.resolve(name)
+        if found.tool is None and (shown := self._pipeline.observers.masker.mask(name)) != name:
+            return Resolved(shown, reason=self._registry.unknown(shown))
+        return found
 
     async def _once(
         self,

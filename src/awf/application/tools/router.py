@@ -149,7 +149,8 @@ class ToolRouter:
 
     async def _unknown(self, name: str, arguments: Mapping[str, Any]) -> UnknownTool:
         close = suggest(name, self._entries)
-        message = f"There is no tool '{name}'." + (f" Did you mean '{close}'?" if close else "")
+        shown = self._pipeline.observers.masker.mask(name)
+        message = f"There is no tool '{shown}'." + (f" Did you mean '{close}'?" if close else "")
         call_id = self._pipeline.unknown(name, arguments, message)
         if self._gate is not None:
             await self._gate.gate.unknown(name, arguments, self._gate.origin, call_id)
