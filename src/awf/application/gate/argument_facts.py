@@ -146,9 +146,8 @@ class _Walk:
             if not (is_address(name) or "." in name or ":" in name or name.lower() == "localhost"):
                 return kinds.get(name, _OTHER)
             self._text(kind, name)
-            return (
-                kind if isinstance(inner, str | list) else _OTHER
-            )  # where the name leads to, or more about it
+            # Where the name leads to, or more about it.
+            return kind if isinstance(inner, str | list) else _OTHER
         if not _names_a_file(name):
             return kinds.get(name, _OTHER)
         self._text(Kind.SOURCE if kind in _SOURCES else Kind.PATH, name)
