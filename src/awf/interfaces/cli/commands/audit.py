@@ -33,6 +33,7 @@ T = TypeVar("T")
 _KEY_BYTES = 32
 _MOST = 2**63 - 1  # numbers of records go no further
 _WRITE_ANEW = "awf audit export --file FILE writes it anew."
+_COMPARE = "Compare with an export or a copy that lies elsewhere."
 _FORMATS = ["jsonl", "ocsf", "agent-trail"]
 
 
@@ -408,6 +409,6 @@ def _require_sound(report: AuditReport, hint: str = "") -> None:
 
 
 def _look_at(place: AuditFlaw, report: AuditReport) -> str:
-    """The record itself where it is there; else the last one that is as it was."""
+    """The record itself where it is there, else the last one that is as it was; without one, what is left."""
     shown = place.sequence if place.kind in {"changed", "order"} else report.sound_until
-    return f"awf audit show {shown}" if shown >= report.first else ""
+    return f"awf audit show {shown}" if shown >= report.first else _COMPARE
