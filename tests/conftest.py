@@ -22,12 +22,15 @@ from hypothesis import HealthCheck, settings
 
 from awf.testing.descendants import processes_below
 from awf.testing.laboratory import Laboratory
+from awf.testing.peers import peers_are_required
 from awf.testing.postgres import TestPostgres
 
 ROUNDS = int(os.environ.get("AWF_RACE_ROUNDS", "0"))
 SETTLE_SECONDS = 10.0
-# How fast a machine is says nothing about what it tests.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How fast a machine is says nothing about what it tests. In CI the same commit always gets the same examples.
+settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=peers_are_required()
+)
 settings.load_profile("patient")
 for _number in (signal.SIGINT, signal.SIGHUP):
     if (

@@ -30,6 +30,7 @@ __all__ = [
     "node_executable",
     "npm_peer",
     "peer_environment",
+    "peers_are_required",
     "python_peer",
     "requested",
 ]
