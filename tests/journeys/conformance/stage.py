@@ -19,6 +19,9 @@ FIXTURE = [sys.executable, str(Path(__file__).with_name("fixture"))]
 AWF = [sys.executable, "-m", "awf"]
 LISTENING = re.compile(r"^listening on (http://\S+)$", re.MULTILINE)
 PATIENCE = 60.0
+# Gateways look once a second, begin the stream of a silent call after two, and end it 4 to 5 seconds later: 6 to 8 after the
+# call. Who came back is sent away again no sooner than 10 after it. The fixture's silent tool answers in between, at 9.
+QUIET = "4s"
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
@@ -87,7 +90,7 @@ def behind_two_gateways(folder: Path, way: str, database: str) -> Iterator[str]:
         listen: dict[str, Any] = {"allowed_hosts": ["127.0.0.1", "localhost"]}
         if way == "stdio":
             server = {"command": FIXTURE[0], "args": [*FIXTURE[1:], "--stdio"]}
-            listen["quiet"] = "2s"
+            listen["quiet"] = QUIET
         else:
             server = {"url": stack.enter_context(fixture_alone(folder, way))}
         file = folder / "gateway.json"
@@ -109,7 +112,7 @@ def behind_gateway(folder: Path, way: str) -> Iterator[str]:
         if way == "stdio":
             server = {"command": FIXTURE[0], "args": [*FIXTURE[1:], "--stdio"]}
             # Pipes have no streams that end in the middle of a call; the gateway has to end its own.
-            yield stack.enter_context(gateway(folder, server, listen={"quiet": "2s"}))
+            yield stack.enter_context(gateway(folder, server, listen={"quiet": QUIET}))
         else:
             url = stack.enter_context(fixture_alone(folder, way))
             yield stack.enter_context(gateway(folder, {"url": url}))
